@@ -19,8 +19,8 @@ Examples:
   timewise diff old.tw new.tw --fail-if 'time>2%' --fail-if 'function:parse time>5%'
 
 Conditions are time>2%, time-by-count>1%, instructions>0.5% or, of profiles that timewise simulate
-made, modelled-cycles>1%; for one function with function:NAME before it; and elapsed>5%, waiting
-included. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
+made, modelled-cycles>1%; for one function with function:NAME before it; and of the whole program
+cpu-time>2%, the kernel's included, and elapsed>5%, waiting included. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
 rows; docs/diff.md describes them.")]
 pub struct Arguments {
     /// The old profile

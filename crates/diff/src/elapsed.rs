@@ -31,6 +31,12 @@ impl Comparison<'_> {
         self.passed(|run| run.elapsed_ns, 0.0)
     }
 
+    /// CPU time in user mode and in the kernel together, which the system accounts exactly; `None` where
+    /// [`Comparison::elapsed`] is.
+    pub fn cpu_time(&self) -> Option<Passed> {
+        self.passed(|run| run.user_ns.saturating_add(run.kernel_ns), 0.0)
+    }
+
     /// CPU time in the kernel, as the system accounts it; `None` where [`Comparison::elapsed`] is.
     pub fn in_kernel(&self) -> Option<Passed> {
         self.passed(|run| run.kernel_ns, TICK_NS)

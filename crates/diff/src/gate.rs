@@ -3,6 +3,7 @@
 //! ```text
 //! time>2%                          the program's time
 //! elapsed>5%                       the time that passes from its start to its end
+//! cpu-time>2%                      CPU time, the kernel's for the program included, as the system accounts it
 //! time-by-count>1%                 what of it comes from code that ran more often, or is new
 //! instructions>0.5%                instructions executed
 //! modelled-cycles>1%              cycles of a modelled core, which timewise simulate stored
@@ -11,11 +12,12 @@
 //!
 //! A gate fails where what it names grew by more than the given share of its value in BASE, and where that is
 //! no noise: the lower limit of the 95 % interval must exceed the share. With one run on each side, where noise is
-//! assumed, it is the limit at the level of findings, of `time` and `elapsed`. Instructions have no interval, and modelled
+//! assumed, it is the limit at the level of findings, of `time`, `elapsed` and `cpu-time`. Instructions have no interval, and modelled
 //! cycles only where they are estimated from windows of other work on each side.
 
 use crate::change::{Change, Difference};
 use crate::comparison::Comparison;
+use crate::elapsed::Passed;
 use crate::ends::ended_otherwise;
 use crate::limits::Interval;
 use crate::modelled::{ModelledChange, Work};
@@ -38,6 +40,8 @@ pub enum Metric {
     Time,
     /// Time from start to end, of the whole program.
     Elapsed,
+    /// CPU time in user mode and in the kernel, of the whole program.
+    CpuTime,
     /// Time by changes of counts, at the old cost.
     TimeByCount,
     /// Instructions executed.
@@ -48,9 +52,10 @@ pub enum Metric {
 
 impl Metric {
     /// All, with their names.
-    const NAMES: [(&'static str, Metric); 5] = [
+    const NAMES: [(&'static str, Metric); 6] = [
         ("time", Metric::Time),
         ("elapsed", Metric::Elapsed),
+        ("cpu-time", Metric::CpuTime),
         ("time-by-count", Metric::TimeByCount),
         ("instructions", Metric::Instructions),
         ("modelled-cycles", Metric::ModelledCycles),
@@ -80,7 +85,7 @@ pub struct Gate {
 pub enum GateError {
     /// It does not follow the grammar.
     #[error(
-        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5%, modelled-cycles>1% or elapsed>5%, for one \
+        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5%, modelled-cycles>1%, cpu-time>2% or elapsed>5%, for one \
          function all but the last as 'function:NAME time>2%'"
     )]
     Grammar(String),
@@ -128,10 +133,8 @@ pub enum GateError {
         test: Exit,
     },
     /// Not both sides were launched and sampled.
-    #[error(
-        "how long the program takes from start to end was not measured in both profiles: profile both with timewise run"
-    )]
-    NotLaunched,
+    #[error("{0} from start to end was not measured in both profiles: profile both with timewise run")]
+    NotLaunched(Metric),
     /// Too little of the code is on both sides, or it is not known how much a program did natively.
     #[error(
         "{0} is not known: less than four fifths of the instructions, or half of a function's, are on both sides, as after another compiler or of \
@@ -170,7 +173,8 @@ impl FromStr for Gate {
             }
         };
         let metric = Metric::NAMES.iter().find(|(name, _)| *name == metric).ok_or_else(wrong)?.1;
-        let is_one = |function: &String| !function.is_empty() && metric != Metric::Elapsed;
+        let is_of_code = !matches!(metric, Metric::Elapsed | Metric::CpuTime);
+        let is_one = |function: &String| !function.is_empty() && is_of_code;
         let is_sound = percent.is_finite() && percent >= 0.0 && function.as_ref().is_none_or(is_one);
         is_sound.then_some(Gate { function, metric, limit: percent / 100.0 }).ok_or_else(wrong)
     }
@@ -214,10 +218,8 @@ impl Gate {
         }
         let verdicts = match (self.metric, &self.function) {
             (Metric::ModelledCycles, _) => self.modelled(comparison)?,
-            (Metric::Elapsed, _) => {
-                let elapsed = comparison.elapsed().ok_or(GateError::NotLaunched)?;
-                vec![self.verdict(elapsed.base_ns, Grown::of(elapsed.change, elapsed.noise))]
-            }
+            (Metric::Elapsed, _) => self.passed(comparison.elapsed())?,
+            (Metric::CpuTime, _) => self.passed(comparison.cpu_time())?,
             (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
             (_, Some(name)) => {
                 let named = Named::new(comparison, name);
@@ -230,6 +232,12 @@ impl Gate {
         };
         let worst = verdicts.into_iter().max_by(|a, b| a.growth.low.total_cmp(&b.growth.low));
         worst.ok_or_else(|| no_function(comparison, self.function.as_deref().unwrap_or_default()))
+    }
+
+    /// Of a time of the whole program.
+    fn passed(&self, passed: Option<Passed>) -> Result<Vec<Verdict>, GateError> {
+        let passed = passed.ok_or(GateError::NotLaunched(self.metric))?;
+        Ok(vec![self.verdict(passed.base_ns, Grown::of(passed.change, passed.noise))])
     }
 
     fn growth(&self, change: &Change, noise: Noise) -> Result<Verdict, GateError> {
@@ -272,7 +280,7 @@ impl Gate {
                 (change.amounts?.0, Grown::of(time, noise))
             }
             Metric::TimeByCount => (change.amounts?.0, Grown::Within(change.by_count?.shown)),
-            Metric::Elapsed | Metric::ModelledCycles => return None,
+            Metric::Elapsed | Metric::CpuTime | Metric::ModelledCycles => return None,
         })
     }
 
@@ -384,6 +392,7 @@ mod tests {
             "instructions>0%",
             "modelled-cycles>1%",
             "elapsed>5%",
+            "cpu-time>2%",
             "function:hash_lookup time>5%",
             "function:std::vector<int>::push_back(int const&) instructions>12.5%",
         ] {
@@ -407,6 +416,7 @@ mod tests {
             "function: time>1%",
             "function:f>1%",
             "function:f elapsed>1%",
+            "function:f cpu-time>1%",
         ] {
             assert_eq!(text.parse::<Gate>(), Err(GateError::Grammar(text.to_string())), "{text}");
         }

@@ -1,6 +1,6 @@
 //! Elapsed time and waiting compared, of small profiles written by hand.
 
-use timewise_diff::gate::GateError;
+use timewise_diff::gate::{GateError, Metric};
 use timewise_diff::{Comparison, Gate, Noise, WaitingRow};
 use timewise_flow::Analysis;
 use timewise_flow::names::Names;
@@ -104,6 +104,27 @@ fn several_runs_tell_what_waits_longer_in_each() {
 }
 
 #[test]
+fn cpu_time_is_exact_where_samples_are_few() {
+    let runs = |user_ms: [u64; 3]| {
+        user_ms.map(|ms| {
+            let mut profile = program(200_000_000, "");
+            (profile.runs[0].user_ns, profile.runs[0].kernel_ns) = (ms * 1_000_000, 10_000_000);
+            profile
+        })
+    };
+    let judge = |test: [u64; 3]| {
+        let mut fails = [false; 2];
+        compared(&runs([200, 201, 199]), &runs(test), |comparison| {
+            fails = ["cpu-time>2%", "time>2%"]
+                .map(|gate| gate.parse::<Gate>().unwrap().judge(comparison).unwrap().fails);
+        });
+        fails
+    };
+    assert_eq!(judge([209, 210, 208]), [true, false]);
+    assert_eq!(judge([203, 202, 204]), [false, false]);
+}
+
+#[test]
 fn what_is_not_known_is_not_compared() {
     let of_a_period = |mut profile: Profile| {
         profile.runs.iter_mut().for_each(|run| run.exit = Exit::Unknown);
@@ -113,7 +134,7 @@ fn what_is_not_known_is_not_compared() {
     compared(&[plain()], &[of_a_period(plain())], |comparison| {
         assert!(comparison.elapsed().is_none() && comparison.in_kernel().is_none());
         let gate: Gate = "elapsed>5%".parse().unwrap();
-        assert_eq!(gate.judge(comparison), Err(GateError::NotLaunched));
+        assert_eq!(gate.judge(comparison), Err(GateError::NotLaunched(Metric::Elapsed)));
         assert_eq!(comparison.waiting().len(), 1);
     });
     let mut imported = plain();

@@ -80,7 +80,8 @@ fn functions_of_two_versions() {
             TEST sketch · sampled once, 4,250 samples · counted once
             time 925 ms → 1.06 s: +14.9 % (95 %: -46.1 to +79.0) · by count +12.2 % (95 %: +9.1 to +16.6)
               by cost +2.7 % (95 %: -60.6 to +66.6)
-            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · CPU time 950 ms → 950 ms: 0 % (95 %: -57.9 to +57.9)
+              in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
@@ -132,7 +133,8 @@ fn a_profile_compared_with_itself() {
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
             time 925 ms → 925 ms: 0 % (95 %: -58.1 to +58.1) · by count 0 % · by cost 0 % (95 %: -58.1 to +58.1)
-            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · CPU time 950 ms → 950 ms: 0 % (95 %: -57.9 to +57.9)
+              in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.00 M: same
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
@@ -156,7 +158,7 @@ fn several_runs_on_each_side() {
             BASE sketch · sampled 3 times, 11,110 samples · counted 3 times
             TEST sketch · sampled 3 times, 12,610 samples · counted 3 times
             time 926 ms → 1.05 s: +13.5 % (95 %: +12.6 to +14.4) · by count 0 % · by cost +13.5 % (95 %: +12.6 to +14.4)
-            elapsed 1.00 s → 1.00 s: 0 % · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -78.5 to +78.5)
+            elapsed 1.00 s → 1.00 s: 0 % · CPU time 950 ms → 950 ms: 0 % · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -78.5 to +78.5)
             instructions 3.00 M → 3.00 M: same
             runs of the same program differ by 0.4 % of their time (standard deviation)
 
@@ -178,7 +180,8 @@ fn counts_alone() {
         expect![[r#"
             BASE sketch · sampled once, 0 samples · counted once
             TEST sketch · sampled once, 0 samples · counted once
-            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
+            elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · CPU time 950 ms → 950 ms: 0 % (95 %: -57.9 to +57.9)
+              in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
 
             Changes of counts
@@ -295,7 +298,8 @@ fn what_waits_longer_is_told_beside_the_code() {
             BASE sketch · sampled once, 3,700 samples · counted once
             TEST sketch · sampled once, 3,700 samples · counted once
             time 925 ms → 925 ms: 0 % (95 %: -58.1 to +58.1) · by count 0 % · by cost 0 % (95 %: -58.1 to +58.1)
-            elapsed 1.00 s → 4.00 s: +300.0 % (95 %: +161.7 to +494.7) · in the kernel 2.00 ms → 2.00 ms: 0 % (95 %: -100.0 to +1952.1)
+            elapsed 1.00 s → 4.00 s: +300.0 % (95 %: +161.7 to +494.7) · CPU time 902 ms → 902 ms: 0 % (95 %: -57.9 to +57.9)
+              in the kernel 2.00 ms → 2.00 ms: 0 % (95 %: -100.0 to +1952.1)
             instructions 3.00 M → 3.00 M: same
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE

@@ -86,6 +86,7 @@ struct Document<'a> {
     test: Side,
     whole: ChangeFields,
     elapsed: Option<PassedFields>,
+    cpu_time: Option<PassedFields>,
     in_kernel: Option<PassedFields>,
     modelled: Option<modelled::Document>,
     warnings: Vec<String>,
@@ -107,7 +108,7 @@ pub fn culprit(comparison: &Comparison, gate: &Gate) -> Option<String> {
     match gate.metric {
         Metric::ModelledCycles => modelled::culprit(comparison, gate),
         Metric::Elapsed => Waits::new(comparison).worst(),
-        Metric::Time | Metric::TimeByCount | Metric::Instructions => None,
+        Metric::Time | Metric::CpuTime | Metric::TimeByCount | Metric::Instructions => None,
     }
 }
 
@@ -131,6 +132,7 @@ pub fn json(comparison: &Comparison, by: By) -> Result<String, serde_json::Error
         test: Side::of(comparison.test),
         whole: ChangeFields::of(&comparison.whole()),
         elapsed: comparison.elapsed().map(PassedFields::from),
+        cpu_time: comparison.cpu_time().map(PassedFields::from),
         in_kernel: comparison.in_kernel().map(PassedFields::from),
         // A modelled core does not wait.
         modelled: by.grain().and_then(|grain| modelled::document(comparison, grain)),

@@ -152,7 +152,8 @@ fn passed(comparison: &Comparison) -> Option<String> {
         format!("{what} {} → {}: {}", duration(base_ns), duration(test_ns), told(&change, base_ns))
     };
     let elapsed = line("elapsed", comparison.elapsed()?);
-    Some(format!("{elapsed} · {}", line("in the kernel", comparison.in_kernel()?)))
+    let cpu = line("CPU time", comparison.cpu_time()?);
+    Some(format!("{elapsed} · {cpu} · {}", line("in the kernel", comparison.in_kernel()?)))
 }
 
 fn told(difference: &Difference, whole: f64) -> String {

@@ -33,7 +33,7 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     let metric = match gate.metric {
         Metric::Instructions => Some("instructions"),
         Metric::ModelledCycles => Some("cycles"),
-        Metric::Time | Metric::TimeByCount | Metric::Elapsed => None,
+        Metric::Time | Metric::TimeByCount | Metric::Elapsed | Metric::CpuTime => None,
     };
     // A few of thousands of millions are no digit of the share, and more than a limit of nothing.
     if let Some(metric) = metric.filter(|_| verdict.grown != 0.0 && is_zero(&found)) {
