@@ -258,7 +258,8 @@ impl Recorder {
 
     /// A thread enters or leaves a call; then it goes on.
     fn call(&mut self, tid: i32, now_ns: u64) -> io::Result<()> {
-        match tracees::call(tid)? {
+        let inside = self.members.get(tid).is_some_and(|member| member.open.is_some());
+        match tracees::call(tid, inside)? {
             Some(Call::Entered { number, arguments, is_32_bit }) => {
                 self.calls += 1;
                 let open = self.entered(tid, (number, is_32_bit), arguments);

@@ -228,7 +228,7 @@ fn unless_gone(done: io::Result<()>) -> io::Result<()> {
 }
 
 /// What a thread that stands at a system call is about.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// It enters this one.
     Entered {
@@ -246,22 +246,36 @@ pub enum Call {
 /// Of what architecture a call is (`linux/audit.h`).
 const AUDIT_ARCH_I386: u32 = 0x4000_0003;
 
-/// The call at which a thread stands; `None` if it was killed meanwhile.
+/// The code segment of 32-bit programs.
+const CODE_32_BIT: u64 = 0x23;
+
+/// The call at which a thread stands; `None` if it was killed meanwhile. `inside` says whether it entered one before that it
+/// has not left, which kernels older than 5.3 do not tell.
 ///
 /// # Errors
-/// The system's: `EIO` in a kernel older than 5.3.
-pub fn call(tid: i32) -> io::Result<Option<Call>> {
+/// The system's.
+pub fn call(tid: i32, inside: bool) -> io::Result<Option<Call>> {
+    let told = told_call(tid);
+    let told = match told {
+        Err(error) if error.raw_os_error() == Some(libc::EIO) => call_by_registers(tid, inside).map(Some),
+        told => told,
+    };
+    match told {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(None),
+        told => told,
+    }
+}
+
+fn told_call(tid: i32) -> io::Result<Option<Call>> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let size = size_of::<libc::ptrace_syscall_info>();
     // SAFETY: the kernel fills at most as many bytes as the size says; all zeros are valid.
-    let (got, info) = unsafe {
-        let got = libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, size, info.as_mut_ptr());
-        (got, info.assume_init())
+    let info = unsafe {
+        if libc::ptrace(libc::PTRACE_GET_SYSCALL_INFO, tid, size, info.as_mut_ptr()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        info.assume_init()
     };
-    if got < 0 {
-        let error = io::Error::last_os_error();
-        return if error.raw_os_error() == Some(libc::ESRCH) { Ok(None) } else { Err(error) };
-    }
     // SAFETY: which part is filled is told by `op`.
     Ok(unsafe {
         match info.op {
@@ -274,4 +288,102 @@ pub fn call(tid: i32) -> io::Result<Option<Call>> {
             _ => None,
         }
     })
+}
+
+fn call_by_registers(tid: i32, inside: bool) -> io::Result<Call> {
+    let r = Tracee::new(tid).registers()?;
+    let is_32_bit = r.cs == CODE_32_BIT;
+    Ok(match (inside, is_32_bit) {
+        (true, false) => Call::Left(r.rax as i64),
+        (true, true) => Call::Left(r.rax as i32 as i64),
+        (false, false) => Call::Entered {
+            number: r.orig_rax,
+            arguments: [r.rdi, r.rsi, r.rdx, r.r10, r.r8, r.r9],
+            is_32_bit,
+        },
+        (false, true) => {
+            let arguments = [r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp].map(|word| word & 0xffff_ffff);
+            Call::Entered { number: r.orig_rax & 0xffff_ffff, arguments, is_32_bit }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::apart;
+    use crate::launch::Launch;
+
+    fn shell(script: &str) -> Halted {
+        let mut launch = Launch::new("sh");
+        launch.arguments = vec!["-c".into(), script.into()];
+        launch.stopped().unwrap().halt().unwrap()
+    }
+
+    #[test]
+    fn old_and_new_kernels_tell_the_same_of_calls() {
+        let halted = shell(":");
+        let calls = apart(|| {
+            let pid = seize_launched(halted).unwrap();
+            let (mut inside, mut calls) = (false, 0);
+            go_on(pid, 0).unwrap();
+            while let Some(Stop { tid, reason }) = next().unwrap() {
+                if let Reason::Call = reason {
+                    let told = told_call(tid).unwrap().unwrap();
+                    assert_eq!(call_by_registers(tid, inside).unwrap(), told);
+                    inside = matches!(told, Call::Entered { .. });
+                    calls += usize::from(inside);
+                }
+                go_on(tid, 0).unwrap();
+            }
+            calls
+        });
+        assert!(calls > 10, "{calls}");
+    }
+
+    #[test]
+    fn a_program_is_stopped_and_goes_on_as_its_user_says() {
+        let halted = shell("kill -STOP $$; exit 7");
+        let wait_status = apart(|| {
+            let pid = seize_launched(halted).unwrap();
+            go_on(pid, 0).unwrap();
+            let mut has_paused = false;
+            while let Some(Stop { tid, reason }) = next().unwrap() {
+                match reason {
+                    Reason::Paused => {
+                        has_paused = true;
+                        stay(tid).unwrap();
+                        // SAFETY: takes no memory; it is our child.
+                        assert_eq!(unsafe { libc::kill(pid, libc::SIGCONT) }, 0);
+                    }
+                    Reason::Signal(signal) => go_on(tid, signal).unwrap(),
+                    Reason::Ended { wait_status, .. } => {
+                        assert!(has_paused);
+                        return wait_status;
+                    }
+                    _ => go_on(tid, 0).unwrap(),
+                }
+            }
+            unreachable!("it ends")
+        });
+        assert_eq!(libc::WEXITSTATUS(wait_status), 7);
+    }
+
+    #[test]
+    fn what_its_tracer_leaves_runs_on() {
+        let halted = shell("sleep 0.1 & wait; exit 7");
+        let pid = apart(|| {
+            let pid = seize_launched(halted).unwrap();
+            go_on(pid, 0).unwrap();
+            for _ in 0..20 {
+                let Stop { tid, .. } = next().unwrap().unwrap();
+                go_on(tid, 0).unwrap();
+            }
+            pid
+        });
+        let mut status = 0;
+        // SAFETY: `status` is a valid place for the result.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        assert_eq!(libc::WEXITSTATUS(status), 7);
+    }
 }
