@@ -107,8 +107,11 @@ fn of_misuse() -> ExitCode {
 /// The status of what fails for no fault of a program's: whether one is to be run decides.
 pub fn of_failure() -> u8 {
     // Of any bytes: `args` would panic on what is not text.
-    let command = std::env::args_os().nth(1).unwrap_or_default();
-    let runs_a_program = RUNNING.iter().any(|running| command == *running);
+    let mut words = std::env::args_os().skip(1);
+    let mut word = || words.next().unwrap_or_default();
+    let command = word();
+    let runs_a_program =
+        RUNNING.iter().any(|running| command == *running) || command == "ostrace" && word() == "record";
     if runs_a_program { OURS } else { MISUSED }
 }
 

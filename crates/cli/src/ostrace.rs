@@ -1,6 +1,7 @@
-//! `timewise ostrace`: what the operating system did for a program.
+//! `timewise ostrace`: what the operating system does for programs.
 
 mod compare;
+mod record;
 mod report;
 
 use crate::exit_status;
@@ -17,6 +18,7 @@ pub struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Record(record::Arguments),
     Report(report::Arguments),
     Compare(compare::Arguments),
 }
@@ -24,6 +26,7 @@ enum Command {
 /// Does what was asked for.
 pub fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
+        Command::Record(arguments) => exit_status::of_running(record::run(arguments)),
         Command::Report(arguments) => exit_status::of_reading(report::run(arguments)),
         Command::Compare(arguments) => exit_status::of_reading(compare::run(arguments)),
     }

@@ -51,7 +51,10 @@ pub fn keep(
     drop(shown);
     profile.runs[0].warnings.extend(unknown);
     let waited_ns = profile.waits.iter().fold(0, |sum: u64, wait| sum.saturating_add(wait.duration_ns));
-    let empty = profile.samples.is_empty() && profile.blocks.is_empty() && profile.taken_branches.is_empty();
+    let empty = profile.samples.is_empty()
+        && profile.blocks.is_empty()
+        && profile.taken_branches.is_empty()
+        && profile.os_events.is_empty();
     if empty && waited_ns < WORTH_SAVING_NS {
         let reasons = profile.runs.iter().flat_map(|run| &run.warnings).cloned().collect::<Vec<_>>();
         let why = format!("nothing to save: {}", reasons.join("; "));

@@ -119,6 +119,13 @@ pub struct Stopped {
     pid: libc::pid_t,
 }
 
+/// A child that was launched and is stopped by `SIGSTOP`, untraced, so that any thread of ours may trace it for as long as it
+/// lives. It ends without having run an instruction unless it is traced.
+#[derive(Debug)]
+pub struct Halted {
+    pid: libc::pid_t,
+}
+
 /// A child that runs by itself.
 #[derive(Debug)]
 pub struct Running {
@@ -232,15 +239,67 @@ impl Stopped {
         }
         Ok(Running { pid, end: descriptor(pid), started, started_unix_ns })
     }
+
+    /// Has the child stand by `SIGSTOP` instead: what was stopped by being traced from its beginning cannot be told
+    /// later from what is stopped by its user, and only one that is seized can.
+    ///
+    /// # Errors
+    /// The system's, if the child is gone or another thread launched it.
+    pub fn halt(self) -> io::Result<Halted> {
+        let pid = self.pid;
+        // SAFETY: passes no memory.
+        if unsafe { libc::kill(pid, libc::SIGSTOP) < 0 || libc::ptrace(libc::PTRACE_DETACH, pid, 0, 0) < 0 } {
+            return Err(io::Error::last_os_error());
+        }
+        let halted = Halted { pid: ManuallyDrop::new(self).pid };
+        let mut status = 0;
+        // SAFETY: `status` is a valid place for the result.
+        while unsafe { libc::waitpid(pid, &mut status, libc::WUNTRACED) } != pid {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        match libc::WIFSTOPPED(status) {
+            true => Ok(halted),
+            false => {
+                halted.is_traced();
+                Err(io::Error::other("the program was killed before its first instruction"))
+            }
+        }
+    }
 }
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // SAFETY: these pass no memory but an optional result that is not wanted.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL);
-        }
+        end(self.pid);
+    }
+}
+
+impl Halted {
+    /// Its process id.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// It is traced, and its end is for whoever traces it.
+    pub(crate) fn is_traced(self) {
+        let _ = ManuallyDrop::new(self);
+    }
+}
+
+impl Drop for Halted {
+    fn drop(&mut self) {
+        end(self.pid);
+    }
+}
+
+/// Ends a child that never ran.
+fn end(pid: libc::pid_t) {
+    // SAFETY: these pass no memory but an optional result that is not wanted.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
     }
 }
 

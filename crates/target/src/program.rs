@@ -97,6 +97,11 @@ fn unreadable(file: &Path) -> String {
     )
 }
 
+/// Whether a file gives rights to whoever executes it that the system denies to what we observe.
+pub fn loses_rights(file: &Path) -> bool {
+    file.metadata().is_ok_and(|metadata| gains_rights(file, &metadata).is_some())
+}
+
 /// The system ignores what gives rights to a program that somebody without such rights observes, so that it
 /// would not run as it does otherwise.
 fn gains_rights(file: &Path, metadata: &Metadata) -> Option<String> {

@@ -86,6 +86,11 @@ impl Status {
         Status::parse(&fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?)
     }
 
+    /// The process that a thread belongs to; `None` if it is gone or hidden.
+    pub fn process_of(tid: i32) -> Option<i32> {
+        crate::seize::process_of(tid).ok()
+    }
+
     /// The name, in parentheses, may hold any bytes.
     pub(crate) fn parse(line: &[u8]) -> Option<Status> {
         let line = String::from_utf8_lossy(line);

@@ -1,0 +1,212 @@
+//! `timewise ostrace record`: a program runs, once or several times, and what the system does for it is recorded.
+
+use crate::arguments::{DEFAULT_FILE, Output, Program};
+use crate::talk::say;
+use crate::twice::{Input, Outputs, Written};
+use crate::{prepare, progress, recording, signals};
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::Duration;
+use timewise_ostrace::{Options, Price, price};
+use timewise_profile::{Exit, NameId, OsEventKind, Profile};
+use timewise_report::number::{duration, grouped, quantity};
+use timewise_report::visible::visible;
+use timewise_target::launch::Launch;
+
+/// Record what the operating system does for a program and all processes that descend from it
+#[derive(clap::Args)]
+#[command(after_help = "\
+Each thread is stopped by ptrace where it enters and leaves a system call, which takes time; how much is
+said. With --rounds, the program runs several times; what is to be the same each time must be put back
+before each: --prepare. Only what the first run writes is shown.
+
+Examples:
+  timewise ostrace record -- ./app input
+  timewise ostrace record --rounds 5 -o base.tw -- ./app input
+
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
+127 if there is none. What is recorded is described in docs/ostrace.md.")]
+pub struct Arguments {
+    #[command(flatten)]
+    output: Output,
+    /// Run the program so many times, to tell what is the same each time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Command for the shell to run before each of the runs
+    #[arg(long, value_name = "COMMAND")]
+    prepare: Option<OsString>,
+    #[command(flatten)]
+    program: Program,
+}
+
+/// Events of all rounds that are kept at most: some hundreds of megabytes.
+const MOST_EVENTS: usize = 5_000_000;
+
+/// Calls that are told of.
+const TOP_CALLS: usize = 5;
+
+/// Runs the command, to the end of the program's last run.
+pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    arguments.output.begin()?;
+    let price = price().context("cannot trace a process of our own")?;
+    let several = arguments.rounds > 1;
+    // What a program that runs once does not read is left to whoever reads next.
+    let input = if several { Input::of_process()? } else { Input::Inherited };
+    let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
+    let (mut profile, first) = first_run(arguments, &input, &outputs, price)?;
+    let mut exit = profile.runs[0].exit;
+    let interrupted = signals::interruption_behind(exit);
+    for round in 1..arguments.rounds {
+        if interrupted.is_some() || signals::interruption().is_some() {
+            profile.runs[0].warnings.push(format!("interrupted: only {round} rounds were recorded"));
+            break;
+        }
+        let shown = progress::show("recording again");
+        let again = further_run(arguments, &input, &outputs, &profile, &first, price);
+        drop(shown);
+        match again {
+            Ok(again) => profile.append(again),
+            Err(error) => {
+                profile.runs[0].warnings.push(format!("only {round} rounds were recorded: {error:#}"));
+                break;
+            }
+        }
+    }
+    if let Some(signal) = signals::interruption() {
+        exit = Exit::Signal(signal);
+    }
+    let place = recording::keep(profile, &arguments.output, summary)?;
+    if place == arguments.output.path {
+        say(next(arguments));
+    }
+    Ok(exit)
+}
+
+/// The run that the user sees.
+fn first_run(
+    arguments: &Arguments,
+    input: &Input,
+    outputs: &Outputs,
+    price: Price,
+) -> anyhow::Result<(Profile, Written)> {
+    prepare::run(arguments.prepare.as_deref())?;
+    let mut launch = arguments.program.launch();
+    if arguments.rounds == 1 {
+        return Ok((recorded(launch, MOST_EVENTS, price)?, Written::default()));
+    }
+    let ends = outputs.first().context("cannot pass on standard output and error")?;
+    (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    launch.stdin = input.first().context("cannot pass on standard input")?;
+    let profile = recorded(launch, MOST_EVENTS, price);
+    let written = ends.record.finish();
+    let mut profile = profile?;
+    profile.runs[0].stdout_hash = written.stdout.map(|stdout| stdout.hash());
+    Ok((profile, written))
+}
+
+/// A run after others, the first of which wrote `first`.
+fn further_run(
+    arguments: &Arguments,
+    input: &Input,
+    outputs: &Outputs,
+    others: &Profile,
+    first: &Written,
+    price: Price,
+) -> anyhow::Result<Profile> {
+    prepare::run(arguments.prepare.as_deref())?;
+    let mut launch = arguments.program.launch();
+    let (stdin, other_input) = input.again()?;
+    launch.stdin = stdin;
+    let ends = outputs.again(first).context("cannot capture the output of a further run")?;
+    (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
+    let profile = recorded(launch, MOST_EVENTS.saturating_sub(others.os_events.len()), price);
+    let written = ends.record.finish();
+    let mut profile = profile?;
+    let run = &mut profile.runs[0];
+    run.stdout_hash = written.stdout.map(|stdout| stdout.hash());
+    run.warnings.extend(other_input);
+    if (run.exit, run.stdout_hash, written.stderr)
+        != (others.runs[0].exit, others.runs[0].stdout_hash, first.stderr)
+    {
+        run.warnings.push("the runs differ: they wrote something else, or ended otherwise".into());
+    }
+    Ok(profile)
+}
+
+fn recorded(launch: Launch, most_events: usize, price: Price) -> anyhow::Result<Profile> {
+    recording::record(launch, |stopped| timewise_ostrace::record(stopped, &Options { most_events, price }))
+}
+
+/// What was recorded, in a few words, and what limits it.
+fn summary(profile: &Profile) -> String {
+    let run = &profile.runs[0];
+    let rounds = match profile.runs.len() {
+        1 => String::new(),
+        rounds => format!(" (the first of {rounds} rounds)"),
+    };
+    let of_all = profile.runs.len() > 1;
+    let text = format!(
+        "recorded in {:.2} s{rounds}: {} of {} in {}{}\n{}",
+        run.elapsed_ns as f64 / 1e9,
+        quantity(profile.os_events.len() as u64, "event"),
+        quantity(profile.threads.len() as u64, "thread"),
+        quantity(profile.processes.len() as u64, "process"),
+        if of_all { ", all rounds together" } else { "" },
+        top_calls(profile)
+    );
+    recording::with_warnings(text, run)
+}
+
+/// What is known of all calls of a name.
+#[derive(Default)]
+struct Calls {
+    number: u64,
+    errors: u64,
+    time: Duration,
+}
+
+/// The calls that took most time.
+fn top_calls(profile: &Profile) -> String {
+    let mut all: BTreeMap<NameId, Calls> = BTreeMap::new();
+    let made = profile
+        .os_events
+        .iter()
+        .filter(|event| matches!(event.kind, OsEventKind::Call | OsEventKind::Image | OsEventKind::Exec));
+    for event in made {
+        let Some(name) = event.name else { continue };
+        let calls = all.entry(name).or_default();
+        calls.number += 1;
+        calls.errors += u64::from(event.result.is_some_and(|result| (-4095..0).contains(&result)));
+        calls.time += Duration::from_nanos(event.end_ns.map_or(0, |end_ns| end_ns - event.begin_ns));
+    }
+    let mut all: Vec<(NameId, Calls)> = all.into_iter().collect();
+    all.sort_by(|one, other| other.1.time.cmp(&one.1.time).then(one.0.cmp(&other.0)));
+    let mut text = String::from("      time     calls   errors      mean  call");
+    for (name, Calls { number, errors, time }) in all.iter().take(TOP_CALLS) {
+        let name = String::from_utf8_lossy(&profile.os_names[name.index()]);
+        let time_ns = time.as_nanos() as f64;
+        text += &format!(
+            "\n{:>10}{:>10}{:>9}{:>10}  {}",
+            duration(time_ns),
+            grouped(*number),
+            grouped(*errors),
+            duration(time_ns / *number as f64),
+            visible(&name)
+        );
+    }
+    text
+}
+
+/// What to ask next.
+fn next(arguments: &Arguments) -> String {
+    let path = arguments.output.path.to_string_lossy();
+    let file = if path == DEFAULT_FILE { "" } else { &*path };
+    match arguments.rounds {
+        1 => format!("Next: timewise ostrace record --rounds 5 …, or timewise ostrace compare BASE {path}"),
+        _ => {
+            format!("Next: timewise ostrace report {file}").trim_end().to_string()
+                + ", timewise ostrace compare BASE TEST"
+        }
+    }
+}

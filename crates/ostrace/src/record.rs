@@ -1,0 +1,393 @@
+//! Recording a program to its end.
+
+use crate::calls::{self, About};
+use crate::descriptors::Descriptors;
+use crate::members::{Member, Members, Open};
+use crate::names::Names;
+use crate::objects::Caller;
+use crate::price::Price;
+use crate::{call_names, signal_names, warnings};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use timewise_profile::{Exit, NameId, OsEvent, OsEventKind, Profile, RunKind, ThreadId};
+use timewise_target::cpu_time::monotonic_ns;
+use timewise_target::group::apart;
+use timewise_target::launch::{Ended, Stopped};
+use timewise_target::subject::Subject;
+use timewise_target::tracees::{self, Call, Reason, Started, Stop};
+use timewise_target::{program, run};
+
+/// How to record.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// So many events are kept at most; of more, only the number is told.
+    pub most_events: usize,
+    /// What recording a call costs, by which warnings say how far times are to be trusted.
+    pub price: Price,
+}
+
+/// Why a program could not be recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The system refused something that recording needs.
+    #[error("cannot record what the system does for the program: {what}: {cause}")]
+    System {
+        /// The operation.
+        what: &'static str,
+        /// The system's reason.
+        cause: io::Error,
+    },
+}
+
+/// Lets a program run that was launched, to its end: what the system did for it.
+///
+/// # Errors
+/// If it cannot be traced. What goes wrong later is told in the profile.
+pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordError> {
+    let failed = |what| move |cause| RecordError::System { what, cause };
+    let subject = Subject::of(stopped.pid() as u32).map_err(failed("look at it"))?;
+    let halted = stopped.halt().map_err(failed("halt it"))?;
+    // When that thread ends, whatever still runs is traced no longer.
+    let (recorder, ended) = apart(|| {
+        let pid = tracees::seize_launched(halted).map_err(failed("trace it"))?;
+        let mut recorder = Recorder::new(pid, options.most_events);
+        recorder.began();
+        let ended = recorder.follow(pid).map_err(failed("follow it"))?;
+        Ok((recorder, ended))
+    })?;
+    let mut run = run::row(RunKind::Events, subject, &ended);
+    run.warnings = warnings::of(&recorder, &ended, options.price);
+    Ok(Profile { runs: vec![run], ..recorder.into_profile() })
+}
+
+/// What is found out of a program that is followed.
+#[derive(Debug)]
+pub struct Recorder {
+    begun_ns: u64,
+    most_events: usize,
+    events: Vec<OsEvent>,
+    /// Events for which there was no room.
+    pub lost: u64,
+    /// System calls that were seen, kept or not.
+    pub calls: u64,
+    /// Programs that ran with fewer rights than they have otherwise.
+    pub without_rights: Vec<Vec<u8>>,
+    names: Names,
+    kinds: HashMap<(u64, bool), Kind>,
+    descriptors: Descriptors,
+    members: Members,
+}
+
+/// What is known of a system call.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: Option<NameId>,
+    about: About,
+    effect: Effect,
+}
+
+/// What a call does that matters for what is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Effect {
+    None,
+    /// It may map code.
+    Maps,
+    /// It gives a socket an address.
+    NamesSocket,
+}
+
+impl Recorder {
+    /// Of a program whose first thread stands.
+    pub fn new(pid: i32, most_events: usize) -> Recorder {
+        Recorder {
+            begun_ns: monotonic_ns(),
+            most_events,
+            events: Vec::new(),
+            lost: 0,
+            calls: 0,
+            without_rights: Vec::new(),
+            names: Names::default(),
+            kinds: HashMap::new(),
+            descriptors: Descriptors::default(),
+            members: Members::root(pid),
+        }
+    }
+
+    /// Notes the program that it begins with.
+    fn began(&mut self) {
+        let Some(thread) = self.members.threads.first().map(|_| ThreadId(0)) else { return };
+        let executable = self.members.processes[0].executable.clone();
+        self.note(thread, OsEventKind::Begin, None, 0, None);
+        let name = self.names.id(b"execve");
+        let object = self.names.id(&executable);
+        if let Some(at) = self.note(thread, OsEventKind::Exec, name, 0, Some(0)) {
+            self.events[at].object = object;
+        }
+    }
+
+    /// Lets the program run on from where its first thread stands, to its end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn follow(&mut self, root: i32) -> io::Result<Ended> {
+        let started = Started::now();
+        self.begun_ns = monotonic_ns();
+        tracees::go_on(root, 0)?;
+        while let Some(Stop { tid, reason }) = tracees::next()? {
+            let now_ns = monotonic_ns() - self.begun_ns;
+            if let Reason::Ended { wait_status, usage } = reason {
+                self.ended(tid, run::exit_of(wait_status), now_ns);
+                if tid == root {
+                    return Ok(started.ended(wait_status, usage));
+                }
+                continue;
+            }
+            // Of a program that calls `exec` it is known already, by the number before.
+            if !matches!(reason, Reason::Executed { .. }) && self.members.stopped(tid, self.has_room()) {
+                self.thread_began(tid, now_ns);
+            }
+            match reason {
+                Reason::Call => self.call(tid, now_ns)?,
+                Reason::Signal(signal) => {
+                    let name = self.names.id(signal_names::name(signal).as_bytes());
+                    self.befell(tid, OsEventKind::Signal, name, now_ns, None);
+                    tracees::go_on(tid, signal)?;
+                }
+                Reason::Paused => tracees::stay(tid)?,
+                Reason::Asked => tracees::go_on(tid, 0)?,
+                Reason::Forked(child) => {
+                    if self.members.forked(tid, child, self.has_room()) {
+                        self.thread_began(child, now_ns);
+                    }
+                    tracees::go_on(tid, 0)?;
+                }
+                Reason::Executed { former } => {
+                    self.executed(tid, former, now_ns);
+                    tracees::go_on(tid, 0)?;
+                }
+                Reason::Ending(status) => {
+                    self.members.ending(tid);
+                    self.ending(tid, run::exit_of(status), now_ns);
+                    tracees::go_on(tid, 0)?;
+                }
+                Reason::Ended { .. } => {}
+            }
+        }
+        Err(io::Error::other("its end was not seen"))
+    }
+
+    /// What was recorded, without the row of the run.
+    pub fn into_profile(self) -> Profile {
+        Profile {
+            processes: self.members.processes,
+            threads: self.members.threads,
+            os_names: self.names.into_rows(),
+            os_events: self.events,
+            ..Profile::default()
+        }
+    }
+
+    /// Processes that still run.
+    pub fn outliving(&self) -> usize {
+        let pids: std::collections::BTreeSet<i32> = self.members.living().map(|member| member.pid).collect();
+        pids.len()
+    }
+
+    /// Objects that have no name for want of room.
+    pub fn unnamed(&self) -> u64 {
+        self.names.unnamed
+    }
+
+    fn has_room(&self) -> bool {
+        self.events.len() < self.most_events
+    }
+
+    /// Keeps an event if there is room for it: where.
+    fn note(
+        &mut self,
+        thread: ThreadId,
+        kind: OsEventKind,
+        name: Option<NameId>,
+        begin_ns: u64,
+        result: Option<i64>,
+    ) -> Option<usize> {
+        if !self.has_room() {
+            self.lost += 1;
+            return None;
+        }
+        let end_ns = (kind != OsEventKind::Call).then_some(begin_ns);
+        self.events.push(OsEvent {
+            thread,
+            kind,
+            name,
+            object: None,
+            begin_ns,
+            end_ns,
+            cpu_ns: 0,
+            result,
+            stack: None,
+        });
+        Some(self.events.len() - 1)
+    }
+
+    /// Notes something that takes no time.
+    fn befell(
+        &mut self,
+        tid: i32,
+        kind: OsEventKind,
+        name: Option<NameId>,
+        now_ns: u64,
+        result: Option<i64>,
+    ) {
+        let Some(thread) = self.members.get(tid).and_then(|member| member.thread) else {
+            self.lost += 1;
+            return;
+        };
+        let cpu_ns = self.members.cpu_ns(tid);
+        if let Some(at) = self.note(thread, kind, name, now_ns, result) {
+            self.events[at].cpu_ns = cpu_ns;
+        }
+    }
+
+    fn thread_began(&mut self, tid: i32, now_ns: u64) {
+        self.befell(tid, OsEventKind::Begin, None, now_ns, None);
+    }
+
+    /// A thread enters or leaves a call; then it goes on.
+    fn call(&mut self, tid: i32, now_ns: u64) -> io::Result<()> {
+        let inside = self.members.get(tid).is_some_and(|member| member.open.is_some());
+        match tracees::call(tid, inside)? {
+            Some(Call::Entered { number, arguments, is_32_bit }) => {
+                self.calls += 1;
+                let open = self.entered(tid, (number, is_32_bit), arguments);
+                if let Some(member) = self.members.get(tid) {
+                    member.open = Some(open);
+                }
+                // What we did for it is not the call's time.
+                if let Some(at) = open.event {
+                    self.events[at].begin_ns = monotonic_ns() - self.begun_ns;
+                }
+            }
+            Some(Call::Left(result)) => self.left(tid, result, now_ns),
+            None => {}
+        }
+        tracees::go_on(tid, 0)
+    }
+
+    fn entered(&mut self, tid: i32, call: (u64, bool), arguments: [u64; 6]) -> Open {
+        let unknown = Open { event: None, named_socket: None };
+        let kind = self.kind(call);
+        let Some(member) = self.members.get(tid) else { return unknown };
+        let (pid, thread) = (member.pid, member.thread);
+        let Some(thread) = thread.filter(|_| self.has_room()) else {
+            self.lost += 1;
+            return unknown;
+        };
+        let caller = Caller { pid, tid, arguments };
+        let object = caller.object(kind.about, &mut self.descriptors);
+        let object = object.and_then(|object| self.names.id(&object));
+        let maps_code =
+            kind.effect == Effect::Maps && arguments[2] & libc::PROT_EXEC as u64 != 0 && object.is_some();
+        let cpu_ns = self.members.cpu_ns(tid);
+        let event = self.note(thread, OsEventKind::Call, kind.name, 0, None);
+        if let Some(at) = event {
+            let event = &mut self.events[at];
+            (event.object, event.cpu_ns) = (object, cpu_ns);
+            if maps_code {
+                event.kind = OsEventKind::Image;
+            }
+        }
+        let named_socket = (kind.effect == Effect::NamesSocket).then_some(arguments[0] as i32);
+        Open { event, named_socket }
+    }
+
+    fn left(&mut self, tid: i32, result: i64, now_ns: u64) {
+        let Some(Open { event, named_socket }) = self.members.get(tid).and_then(|member| member.open.take())
+        else {
+            return;
+        };
+        if let Some(socket) = named_socket {
+            self.descriptors.forget_socket(tid, socket);
+        }
+        let Some(event) = event.map(|at| &mut self.events[at]) else { return };
+        event.end_ns = Some(now_ns.max(event.begin_ns));
+        event.result = Some(result);
+        if event.kind == OsEventKind::Image && result < 0 {
+            event.kind = OsEventKind::Call;
+        }
+    }
+
+    /// A process executes another program: so the call that it has not left yet turns out.
+    fn executed(&mut self, pid: i32, former: i32, now_ns: u64) {
+        let (path, first) = self.members.executed(pid, former);
+        if let Some(first) = first {
+            self.note_end(&first, Exit::Code(0), now_ns);
+        }
+        let Some(at) = self.members.get(pid).and_then(|member| member.open).and_then(|open| open.event)
+        else {
+            return;
+        };
+        self.events[at].kind = OsEventKind::Exec;
+        if let Some(path) = path {
+            if program::loses_rights(Path::new(OsStr::from_bytes(&path)))
+                && !self.without_rights.contains(&path)
+            {
+                self.without_rights.push(path.clone());
+            }
+            self.events[at].object = self.names.id(&path).or(self.events[at].object);
+        }
+    }
+
+    fn ending(&mut self, tid: i32, exit: Exit, now_ns: u64) {
+        let result = status_of(exit);
+        self.befell(tid, OsEventKind::End, None, now_ns, result);
+        if let Some(member) = self.members.get(tid) {
+            member.has_ended = true;
+        }
+    }
+
+    fn ended(&mut self, tid: i32, exit: Exit, now_ns: u64) {
+        if let Some(member) = self.members.ended(tid, exit) {
+            self.note_end(&member, exit, now_ns);
+        }
+    }
+
+    /// Notes the end of a thread that is gone, unless it was seen before.
+    fn note_end(&mut self, member: &Member, exit: Exit, now_ns: u64) {
+        if member.has_ended {
+            return;
+        }
+        let Some(thread) = member.thread else {
+            self.lost += 1;
+            return;
+        };
+        if let Some(at) = self.note(thread, OsEventKind::End, None, now_ns, status_of(exit)) {
+            self.events[at].cpu_ns = member.known_cpu_ns();
+        }
+    }
+
+    fn kind(&mut self, (number, is_32_bit): (u64, bool)) -> Kind {
+        let names = &mut self.names;
+        *self.kinds.entry((number, is_32_bit)).or_insert_with(|| {
+            let name = call_names::name(number, is_32_bit);
+            let effect = match &*name {
+                "mmap" | "mmap2" => Effect::Maps,
+                "connect" | "bind" | "listen" => Effect::NamesSocket,
+                _ => Effect::None,
+            };
+            Kind { name: names.id(name.as_bytes()), about: calls::about(&name), effect }
+        })
+    }
+}
+
+/// As events tell of an end.
+fn status_of(exit: Exit) -> Option<i64> {
+    match exit {
+        Exit::Code(code) => Some(code.into()),
+        Exit::Signal(signal) => Some(-i64::from(signal)),
+        Exit::Unknown => None,
+    }
+}

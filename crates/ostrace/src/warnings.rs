@@ -1,0 +1,42 @@
+//! What a reader must know of a recording, in words.
+
+use crate::price::Price;
+use crate::record::Recorder;
+use timewise_target::launch::Ended;
+use timewise_target::run;
+
+/// What limits a recording.
+pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
+    let mut said = vec![cost(recorder.calls, ended, price)];
+    said.extend(lost(recorder.lost));
+    said.extend((recorder.unnamed() > 0).then(|| {
+        format!(
+            "{} events do not tell what they were about: names would have taken too much memory",
+            recorder.unnamed()
+        )
+    }));
+    said.extend(recorder.without_rights.iter().map(|path| {
+        format!(
+            "{} ran without the rights of another user that its file gives, which the system denies to a program \
+             under observation: run timewise as root",
+            String::from_utf8_lossy(path)
+        )
+    }));
+    said.extend(run::outlived_by(recorder.outliving()));
+    said
+}
+
+fn cost(calls: u64, ended: &Ended, price: Price) -> String {
+    let added = price.added();
+    let share = calls as f64 * added.as_secs_f64() / ended.elapsed.as_secs_f64().max(1e-9);
+    format!(
+        "recording made each system call {:.1} µs longer here, by a call that does nothing, which is {:.0} % of the \
+         elapsed time: times of what calls often are too long by that",
+        added.as_secs_f64() * 1e6,
+        100.0 * share
+    )
+}
+
+fn lost(events: u64) -> Option<String> {
+    (events > 0).then(|| format!("{events} further events were not kept: there was no room for them"))
+}
