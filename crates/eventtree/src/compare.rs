@@ -23,6 +23,12 @@ impl Measured {
     pub fn difference(&self) -> Option<Difference> {
         self.test.map(|test| Difference::between(self.base, test))
     }
+
+    /// Whether it differs, and is known not to differ by more than chance.
+    pub fn may_be_chance(&self) -> bool {
+        self.difference()
+            .is_some_and(|difference| difference.within.is_some() && !difference.is_significant())
+    }
 }
 
 /// What a node took, each amount of an average run.
@@ -70,19 +76,22 @@ impl LaneTree<'_> {
         &self.measures[id.0 as usize]
     }
 
-    /// The node that differs most, of those below `id`, at each level: from `id` down to a leaf.
+    /// The node that differs most beyond chance, of those below `id`, at each level: from `id` down to a leaf, or to where
+    /// all that is below may be chance.
     pub fn steepest(&self, id: NodeId) -> Vec<NodeId> {
         let by = |id: &NodeId| {
             let elapsed = self.measures(*id).elapsed_ns;
             elapsed.difference().map_or(elapsed.base.mean, |difference| difference.amount.abs())
         };
         let mut way = vec![id];
-        while let Some(&next) =
-            self.tree.node(way[way.len() - 1]).children.iter().max_by(|a, b| by(a).total_cmp(&by(b)))
-        {
-            way.push(next);
+        let differs = |id: &&NodeId| !self.measures(**id).elapsed_ns.may_be_chance();
+        loop {
+            let children = &self.tree.node(way[way.len() - 1]).children;
+            match children.iter().filter(differs).max_by(|a, b| by(a).total_cmp(&by(b))) {
+                Some(&next) => way.push(next),
+                None => return way,
+            }
         }
-        way
     }
 }
 

@@ -84,11 +84,11 @@ fn the_way_to_the_difference_is_shown() {
         TEST app -v: watched for system events 2 times
         7 events in the same order in all 4 runs divide them, of 7 in a run of BASE and 9 in one of TEST
 
-             base     test  difference                (95 %)  in calls   waiting  events
-          40.5 ms  70.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms      0 ns   6 → 8  app
-          38.5 ms  68.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms      0 ns   4 → 6    loads libc.so.6 … end
-          34.5 ms  64.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +3.00 ms       3      openat …/path/to/the/data.csv … e…
-          2.50 ms  32.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +30.0 ms       1        read …/path/to/the/data.csv
+             base     test  difference                (95 %)  in calls       CPU  events
+          40.5 ms  70.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +30.0 ms   6 → 8  app
+          38.5 ms  68.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +30.0 ms   4 → 6    loads libc.so.6 … end
+          34.5 ms  64.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +27.0 ms       3      openat …/path/to/the/data.csv … e…
+          2.50 ms  32.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms      0 ns       1        read …/path/to/the/data.csv
 
         Events beside these, of which one side has more
           base  test  time in calls  event  of
@@ -113,16 +113,16 @@ fn one_side_alone_is_a_tree() {
         app -v: watched for system events 2 times
         8 events in the same order in all 2 runs divide them, of 8 in each
 
-          elapsed  in calls  waiting  events
-          40.0 ms   5.00 ms  30.0 ms       7  app
-          2.00 ms   1.00 ms  2.00 ms       1    executes app
-          38.0 ms   4.00 ms  28.0 ms       5    loads libc.so.6 … end
-          4.00 ms   1.00 ms     0 ns       2      loads libc.so.6 … openat …/path/to/the/data.csv
-          3.00 ms   1.00 ms  1.00 ms       1        loads libc.so.6
-          34.0 ms   3.00 ms  29.0 ms       3      openat …/path/to/the/data.csv … end
+          elapsed  in calls      CPU  events
+          40.0 ms   5.00 ms  10.0 ms       7  app
+          2.00 ms   1.00 ms     0 ns       1    executes app
+          38.0 ms   4.00 ms  10.0 ms       5    loads libc.so.6 … end
+          4.00 ms   1.00 ms  5.00 ms       2      loads libc.so.6 … openat …/path/to/the/data.csv
+          3.00 ms   1.00 ms  2.00 ms       1        loads libc.so.6
+          34.0 ms   3.00 ms  5.00 ms       3      openat …/path/to/the/data.csv … end
           2.00 ms   1.00 ms  1.00 ms       1        openat …/path/to/the/data.csv
-          2.00 ms   2.00 ms     0 ns       1        read …/path/to/the/data.csv
-          30.0 ms      0 ns  28.0 ms       1        close …/path/to/the/data.csv
+          2.00 ms   2.00 ms  2.00 ms       1        read …/path/to/the/data.csv
+          30.0 ms      0 ns  2.00 ms       1        close …/path/to/the/data.csv
     "#]]
     .assert_eq(&text(&Comparison::new(&profile, None), None, Style::default()));
 }

@@ -47,7 +47,7 @@ pub fn lane(comparison: &Comparison, lane: &LaneTree) -> String {
     thread(&lane.key, &comparison.base.processes[process.index()].executable)
 }
 
-/// A thread by the processes above it; `executable` is of the first one, where that is known.
+/// A thread by its process and those above it, but for the first, which is above all; `executable` is of the first one, where that is known.
 pub fn thread(key: &LaneKey, executable: &[u8]) -> String {
     let own = file_name(&String::from_utf8_lossy(executable)).to_string();
     let first = if own.is_empty() { "the program".to_string() } else { own };
@@ -58,8 +58,8 @@ pub fn thread(key: &LaneKey, executable: &[u8]) -> String {
             _ => format!("{name} #{}", before + 1),
         }
     };
-    let below: Vec<String> = key.processes.iter().skip(1).map(process).collect();
-    let path = if below.is_empty() { first } else { below.join(" > ") };
+    let below: Vec<String> = key.processes.iter().skip(1).rev().map(process).collect();
+    let path = if below.is_empty() { first } else { below.join(" < ") };
     if key.thread == 0 { path } else { format!("{path}, thread {}", key.thread + 1) }
 }
 

@@ -8,7 +8,7 @@ use crate::table::{Column, Table, UNKNOWN, more};
 use timewise_eventtree::{Comparison, Difference, Differing, LaneTree, Measured, Measures, NodeId, Tree};
 use timewise_profile::Profile;
 
-/// A node is shown if it takes, or differs by, this share of what the first of all does.
+/// A node is shown if it takes, or differs beyond chance by, this share of what the first of all does.
 const SHOWN: f64 = 0.05;
 
 /// Names of events that one side has more of, at most.
@@ -34,13 +34,20 @@ pub fn text(comparison: &Comparison, test: Option<&Profile>, style: Style) -> St
     out += &style.wrap(Tone::Plain, &divided(comparison));
     let mut lanes: Vec<&LaneTree> =
         comparison.lanes.iter().filter(|lane| !lane.measures.is_empty()).collect();
-    let weight = |lane: &&LaneTree| weight(lane.measures(Tree::ROOT));
+    let weight = |lane: &&LaneTree| weight_of(lane.measures(Tree::ROOT));
     lanes.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
     let Some(most) = lanes.first().map(weight) else {
         return out + &style.wrap(Tone::Faint, NOTHING);
     };
     let mut table = Table::new(columns(test.is_some()));
-    for lane in lanes.iter().filter(|lane| weight(lane) >= SHOWN * most && most > 0.0) {
+    let is_shown = |lane: &&LaneTree| {
+        let differs =
+            |measures: &Measures| weight_of(measures) >= SHOWN * most && !measures.elapsed_ns.may_be_chance();
+        most > 0.0 && lane.measures.iter().any(differs)
+    };
+    let shown: Vec<&LaneTree> = lanes.iter().copied().filter(is_shown).collect();
+    // What the program does as a whole is told in any case.
+    for lane in if shown.is_empty() { &lanes[..1] } else { &shown[..] } {
         let title = label::lane(comparison, lane);
         row(&mut table, Tone::Heading, title, lane.measures(Tree::ROOT));
         let steepest = lane.steepest(Tree::ROOT);
@@ -75,7 +82,7 @@ fn divided(comparison: &Comparison) -> String {
 }
 
 /// What it differs by, or takes if there is one side.
-fn weight(measures: &Measures) -> f64 {
+fn weight_of(measures: &Measures) -> f64 {
     let elapsed = measures.elapsed_ns;
     elapsed.difference().map_or(elapsed.base.mean, |difference| difference.amount.abs())
 }
@@ -88,13 +95,13 @@ fn columns(is_compared: bool) -> Vec<Column> {
             || Column::number("difference"),
             || Column::detail("(95 %)"),
             || Column::detail("in calls"),
-            || Column::detail("waiting"),
+            || Column::detail("CPU"),
             || Column::detail("events"),
         ],
         false => &[
             || Column::number("elapsed"),
             || Column::detail("in calls"),
-            || Column::detail("waiting"),
+            || Column::detail("CPU"),
             || Column::detail("events"),
         ],
     };
@@ -114,7 +121,7 @@ fn children(
     for &id in &lane.tree.node(parent).children {
         let (node, measures) = (lane.tree.node(id), lane.measures(id));
         let is_steepest = steepest.contains(&id);
-        if weight(measures) < least && !is_steepest {
+        if !is_steepest && (weight_of(measures) < least || measures.elapsed_ns.may_be_chance()) {
             continue;
         }
         let title = format!("{}{}", "  ".repeat(depth), label::node(comparison.base, lane, node));
@@ -125,7 +132,6 @@ fn children(
 
 fn row(table: &mut Table, tone: Tone, title: String, measures: &Measures) {
     let Measures { elapsed_ns, cpu_ns, call_ns, events } = measures;
-    let waiting = |side: fn(&Measured) -> f64| (side(elapsed_ns) - side(cpu_ns)).max(0.0);
     let base: fn(&Measured) -> f64 = |measured| measured.base.mean;
     let test: fn(&Measured) -> f64 = |measured| measured.test.map_or(0.0, |test| test.mean);
     let cells = match elapsed_ns.difference() {
@@ -135,13 +141,13 @@ fn row(table: &mut Table, tone: Tone, title: String, measures: &Measures) {
             judged(&difference),
             within(&difference),
             signed(test(call_ns) - base(call_ns)),
-            signed(waiting(test) - waiting(base)),
+            signed(test(cpu_ns) - base(cpu_ns)),
             changed(events),
         ],
         None => vec![
             duration(base(elapsed_ns)),
             duration(base(call_ns)),
-            duration(waiting(base)),
+            duration(base(cpu_ns)),
             mean_count(base(events)),
         ],
     };
@@ -235,20 +241,18 @@ fn objects(row: &Differing) -> String {
 
 /// Threads that are not in all runs.
 fn elsewhere(comparison: &Comparison, style: Style) -> String {
-    let runs = |having: usize, of: usize| if having == of { "all".into() } else { format!("{having}") };
-    let line = |lane: &timewise_eventtree::Elsewhere| {
-        let (base, test) = (comparison.base_runs, comparison.test_runs.unwrap_or(0));
-        let whose = match comparison.test_runs {
-            None => format!("{} of {base} runs", lane.base_runs),
-            Some(_) => format!(
-                "{} of BASE's {base} runs and {} of TEST's {test}",
-                runs(lane.base_runs, base),
-                runs(lane.test_runs, test)
-            ),
-        };
-        style.wrap(Tone::Plain, &format!("{} is in {whose}", label::thread(&lane.key, b"")))
-    };
-    let lines: String = comparison.elsewhere.iter().take(MOST_DIFFERING).map(line).collect();
+    if comparison.elsewhere.is_empty() {
+        return String::new();
+    }
+    let sides: &[&str] = if comparison.test_runs.is_some() { &["base", "test"] } else { &["runs"] };
+    let columns = sides.iter().copied().map(Column::number).chain([Column::name("thread")]);
+    let mut table = Table::new(columns.collect());
+    for lane in comparison.elsewhere.iter().take(MOST_DIFFERING) {
+        let runs = [lane.base_runs, lane.test_runs].map(|runs| grouped(runs as u64));
+        let cells = runs.into_iter().take(sides.len()).chain([label::thread(&lane.key, b"")]);
+        table.row(Tone::Plain, cells.collect());
+    }
+    let title = style.paint(Tone::Heading, "Threads that are not in every run, and in how many they are");
     let rest = more(comparison.elsewhere.len().saturating_sub(MOST_DIFFERING), ALL, style);
-    if lines.is_empty() { lines } else { format!("\n{lines}{rest}") }
+    format!("\n{title}\n{}{rest}", table.render(style))
 }
