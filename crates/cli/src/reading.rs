@@ -94,8 +94,7 @@ impl Reading {
 /// # Errors
 /// It cannot be read, or neither samples nor counts are in it.
 pub fn load(path: &Path) -> anyhow::Result<Profile> {
-    let profile = load_with_waits(path)?;
-    if is_empty(&profile) { Err(nothing_in(path, &profile)) } else { Ok(profile) }
+    load_if(path, |_| false)
 }
 
 /// Loads the profile at `path`, which may be of a program that did nothing but wait.
@@ -103,8 +102,7 @@ pub fn load(path: &Path) -> anyhow::Result<Profile> {
 /// # Errors
 /// It cannot be read, or there is nothing in it.
 pub fn load_with_waits(path: &Path) -> anyhow::Result<Profile> {
-    let profile = Profile::load(path)?;
-    if is_empty(&profile) && profile.waits.is_empty() { Err(nothing_in(path, &profile)) } else { Ok(profile) }
+    load_if(path, |profile| !profile.waits.is_empty())
 }
 
 /// Likewise, or which holds nothing but traced branches.
@@ -112,8 +110,24 @@ pub fn load_with_waits(path: &Path) -> anyhow::Result<Profile> {
 /// # Errors
 /// Likewise.
 pub fn load_to_report(path: &Path) -> anyhow::Result<Profile> {
+    load_if(path, |profile| !profile.waits.is_empty() || !profile.taken_branches.is_empty())
+}
+
+/// Likewise, or which holds nothing but what the operating system did.
+///
+/// # Errors
+/// Likewise.
+pub fn load_to_verify(path: &Path) -> anyhow::Result<Profile> {
+    let has_other = |profile: &Profile| {
+        !(profile.waits.is_empty() && profile.taken_branches.is_empty() && profile.os_events.is_empty())
+    };
+    load_if(path, has_other)
+}
+
+/// Loads a profile with samples or counts, or something else that there is a use for.
+fn load_if(path: &Path, has_other: impl Fn(&Profile) -> bool) -> anyhow::Result<Profile> {
     let profile = Profile::load(path)?;
-    let is_nothing = is_empty(&profile) && profile.waits.is_empty() && profile.taken_branches.is_empty();
+    let is_nothing = profile.samples.is_empty() && profile.blocks.is_empty() && !has_other(&profile);
     if is_nothing { Err(nothing_in(path, &profile)) } else { Ok(profile) }
 }
 
@@ -153,10 +167,6 @@ fn refuse_repeated<'a>(
         other.display(),
         path.display()
     )
-}
-
-fn is_empty(profile: &Profile) -> bool {
-    profile.samples.is_empty() && profile.blocks.is_empty()
 }
 
 fn nothing_in(path: &Path, profile: &Profile) -> anyhow::Error {

@@ -50,7 +50,7 @@ enum Format {
 
 /// Prints what was found. Gives whether the profile is consistent.
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
-    let profile = reading::load_to_report(&arguments.file)?;
+    let profile = reading::load_to_verify(&arguments.file)?;
     let (files, unread) = open_files(&profile);
     let analysis = Analysis::new(&profile, None);
     let verdict = verify(&analysis, &files);

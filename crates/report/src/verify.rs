@@ -33,6 +33,7 @@ fn names(kind: Kind) -> (&'static str, &'static str) {
         Kind::Costs => ("costs", "costs of calls within what was executed"),
         Kind::Branches => ("branches", "traced branches that the code has"),
         Kind::Totals => ("totals", "sums that agree: by block, function, thread, in all"),
+        Kind::Events => ("events", "events of the system in the order of time"),
     }
 }
 

@@ -9,6 +9,7 @@ mod blocks;
 mod branches;
 mod costs;
 mod edges;
+mod events;
 mod sums;
 
 use crate::analysis::Analysis;
@@ -34,11 +35,13 @@ pub enum Kind {
     Branches,
     /// Instructions by block, by function, by thread and in all are the same number.
     Totals,
+    /// What the operating system did stands in the order of time.
+    Events,
 }
 
 impl Kind {
     /// All of them, in the order in which they are reported.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 9] = [
         Kind::Conservation,
         Kind::Decoding,
         Kind::Files,
@@ -47,6 +50,7 @@ impl Kind {
         Kind::Costs,
         Kind::Branches,
         Kind::Totals,
+        Kind::Events,
     ];
 }
 
@@ -114,6 +118,7 @@ pub fn verify(analysis: &Analysis, files: &BTreeMap<ModuleId, Box<dyn FileCode>>
         Kind::Costs => costs::check(analysis),
         Kind::Branches => branches::check(profile, files),
         Kind::Totals => sums::check(analysis),
+        Kind::Events => events::check(profile),
     };
     Verdict { checks: Kind::ALL.map(check).into() }
 }
