@@ -28,7 +28,7 @@ pub fn run(arguments: &Arguments) -> ExitCode {
     match &arguments.command {
         Command::Record(arguments) => exit_status::of_running(record::run(arguments)),
         Command::Report(arguments) => exit_status::of_reading(report::run(arguments)),
-        Command::Compare(arguments) => exit_status::of_reading(compare::run(arguments)),
+        Command::Compare(arguments) => exit_status::of_gates(compare::run(arguments)),
     }
 }
 

@@ -116,7 +116,7 @@ fn one_side_alone_is_a_tree() {
     let profile = twice(0, 0, 1);
     expect![[r#"
         app -v: watched for system events 2 times
-        8 events in the same order in all 2 runs divide them, of 8 in each
+        8 events in the same order in both runs divide them, of 8 in each
 
           elapsed  in calls      CPU  events
           40.0 ms   5.00 ms  10.0 ms       7  app

@@ -4,8 +4,9 @@ use super::load;
 use crate::pager;
 use crate::reading::{Format, load_side};
 use crate::screen::{self, Colour};
+use crate::talk::complain;
 use std::path::PathBuf;
-use timewise_eventtree::Comparison;
+use timewise_eventtree::{Comparison, Gate};
 use timewise_report::events;
 
 /// Show where two programs differ in what the operating system did for them, as trees
@@ -14,6 +15,7 @@ use timewise_report::events;
 Examples:
   timewise ostrace record --rounds 5 -o old.tw -- ./old && timewise ostrace record --rounds 5 -o new.tw -- ./new
   timewise ostrace compare old.tw new.tw
+  timewise ostrace compare old.tw new.tw --fail-if 'calls:openat>0%' --fail-if 'elapsed>5%'
   timewise ostrace compare old.tw new.tw --format json | jq '.threads[].differing'
 
 How runs are divided, and what the figures mean, is described in docs/ostrace.md.")]
@@ -28,6 +30,9 @@ pub struct Arguments {
     /// Likewise of the new one
     #[arg(long = "test", value_name = "FILE")]
     more_test: Vec<PathBuf>,
+    /// End with status 3 if this grew: elapsed>5%, events>1%, calls:NAME>0%; may be given several times
+    #[arg(long, value_name = "CONDITION")]
+    fail_if: Vec<Gate>,
     /// In which form
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -36,17 +41,24 @@ pub struct Arguments {
     color: Colour,
 }
 
-/// Prints the comparison.
-pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+/// Prints the comparison and judges the conditions. Gives whether all of them hold.
+pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let base = load_side(&arguments.base, &arguments.more_base, load)?;
     let test = load_side(&arguments.test, &arguments.more_test, load)?;
     let comparison = Comparison::new(&base, Some(&test));
     match arguments.format {
         Format::Text => {
             let style = screen::style(&std::io::stdout(), arguments.color);
-            pager::show(&events::text(&comparison, Some(&test), style), true)
+            pager::show(&events::text(&comparison, Some(&test), style), true)?;
         }
-        Format::Json => screen::show(&events::json(&comparison)?),
-        Format::Csv => screen::show(&events::csv(&comparison)?),
+        Format::Json => screen::show(&events::json(&comparison)?)?,
+        Format::Csv => screen::show(&events::csv(&comparison)?)?,
     }
+    let mut holds = true;
+    for gate in &arguments.fail_if {
+        let verdict = gate.judge(&base, &test)?;
+        complain(events::verdict(gate, &verdict));
+        holds &= !verdict.fails;
+    }
+    Ok(holds)
 }

@@ -4,7 +4,9 @@ mod calls;
 mod fields;
 mod label;
 mod screen;
+mod verdict;
 
 pub use calls::{csv as calls_csv, json as calls_json, text as calls_text};
 pub use fields::{csv, json};
 pub use screen::text;
+pub use verdict::verdict;

@@ -65,18 +65,21 @@ fn divided(comparison: &Comparison) -> String {
     let common: usize = comparison.lanes.iter().map(|lane| lane.events.len()).sum();
     let events = |mean: f64| grouped(mean.round() as u64);
     let base = events(comparison.events.base.mean);
+    let all = |runs: usize| {
+        if runs == 2 { "both runs".into() } else { format!("all {}", quantity(runs as u64, "run")) }
+    };
     match (comparison.events.test, comparison.test_runs) {
         (Some(test), Some(test_runs)) => format!(
-            "{} in the same order in all {} divide them, of {base} in a run of BASE and {} in one of TEST",
+            "{} in the same order in {} divide them, of {base} in a run of BASE and {} in one of TEST",
             quantity(common as u64, "event"),
-            quantity((comparison.base_runs + test_runs) as u64, "run"),
+            all(comparison.base_runs + test_runs),
             events(test.mean),
         ),
         _ if comparison.base_runs == 1 => format!("{} divide the run", quantity(common as u64, "event")),
         _ => format!(
-            "{} in the same order in all {} divide them, of {base} in each",
+            "{} in the same order in {} divide them, of {base} in each",
             quantity(common as u64, "event"),
-            quantity(comparison.base_runs as u64, "run"),
+            all(comparison.base_runs),
         ),
     }
 }

@@ -1,0 +1,53 @@
+//! What came of conditions on the operating system's events.
+
+use super::screen::mean_count;
+use crate::number::{duration, percent};
+use timewise_eventtree::{Gate, Metric, Verdict};
+
+/// One line: whether the gate failed, and by what it was judged.
+pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
+    let outcome = if verdict.fails { "gate failed" } else { "gate passed" };
+    let amount = |mean: f64| match gate.metric {
+        Metric::Elapsed => duration(mean),
+        Metric::Events | Metric::Calls(_) => mean_count(mean),
+    };
+    let share = |amount: f64| signed(amount / verdict.base);
+    let grown = match verdict.base > 0.0 {
+        true => share(verdict.difference.amount),
+        false => "BASE has none".into(),
+    };
+    let limits = |within: f64| {
+        let (low, high) = (verdict.difference.amount - within, verdict.difference.amount + within);
+        format!(" (95 %: {} to {})", share(low), share(high))
+    };
+    let limits = verdict.difference.within.filter(|_| verdict.base > 0.0).map_or(String::new(), limits);
+    format!("{outcome}: {gate}: {grown}{limits}, {} → {}", amount(verdict.base), amount(verdict.test))
+}
+
+fn signed(share: f64) -> String {
+    format!("{}{}", if share < 0.0 { '-' } else { '+' }, percent(share.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_eventtree::Difference;
+
+    #[test]
+    fn verdicts_say_what_was_found() {
+        let told = |gate: &str, base, test, within| {
+            let difference = Difference { amount: test - base, within };
+            let of: Gate = gate.parse().unwrap();
+            verdict(&of, &Verdict { base, test, difference, fails: true })
+        };
+        assert_eq!(told("calls:openat>0%", 4.0, 5.0, None), "gate failed: calls:openat>0%: +25.0 %, 4 → 5");
+        assert_eq!(
+            told("calls:stat>0%", 0.0, 2.5, Some(1.0)),
+            "gate failed: calls:stat>0%: BASE has none, 0 → 2.5"
+        );
+        assert_eq!(
+            told("elapsed>5%", 2e6, 1e6, Some(5e5)),
+            "gate failed: elapsed>5%: -50.0 % (95 %: -75.0 % to -25.0 %), 2.00 ms → 1.00 ms"
+        );
+    }
+}
