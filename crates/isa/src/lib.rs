@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod decode;
+pub mod effects;
 pub mod evaluate;
 pub mod extensions;
 pub mod flags;
