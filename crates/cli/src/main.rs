@@ -41,6 +41,7 @@ mod ticker;
 mod twice;
 mod unnamed;
 mod verify;
+mod waste;
 mod written;
 
 use anyhow::Context;
@@ -67,6 +68,7 @@ enum Command {
     Paths(paths::Arguments),
     Simulate(simulate::Arguments),
     Simpoint(simpoint::Arguments),
+    Waste(waste::Arguments),
     Report(report::Arguments),
     Annotate(annotate::Arguments),
     Export(export::Arguments),
@@ -159,6 +161,7 @@ impl Command {
             Command::Paths(arguments) => exit_status::of_running(paths::run(&arguments)),
             Command::Simulate(arguments) => exit_status::of_running(simulate::run(&arguments)),
             Command::Simpoint(arguments) => exit_status::of_reading(simpoint::run(&arguments)),
+            Command::Waste(arguments) => exit_status::of_reading(waste::run(&arguments)),
             Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
             Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),
             Command::Export(arguments) => exit_status::of_reading(export::run(&arguments)),
