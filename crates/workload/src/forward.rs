@@ -247,7 +247,13 @@ impl Machine {
     }
 
     /// Compares what it writes with what is there.
-    fn compare(&self, effects: &Effects, results: &[(u8, Value)], stored: Option<Value>, facts: &mut Facts) {
+    fn compare(
+        &mut self,
+        effects: &Effects,
+        results: &[(u8, Value)],
+        stored: Option<Value>,
+        facts: &mut Facts,
+    ) {
         if effects.nature != Nature::Pure {
             return;
         }
@@ -280,23 +286,28 @@ impl Machine {
         }
         match (effects.operation, effects.operands[1]) {
             (Operation::Move { .. }, Some(Operand::Register { storage: from, .. })) => {
-                let is_alike = (from < 16) == (storage < 16);
+                // A frame pointer is for whoever looks at the stack.
+                let is_alike = (from < 16) == (storage < 16) && from != STACK_POINTER;
                 if from != storage && is_alike && self.registers[usize::from(from)] == value {
                     facts.copies = Some(Copied { to: storage, from });
                 }
             }
-            (Operation::Move { .. }, Some(Operand::Memory)) | (Operation::Other, _) => {
-                let kin = if storage < 16 { 0..16 } else { 16..48 };
-                let holds = |&other: &u8| {
-                    other != storage && other != STACK_POINTER && self.registers[usize::from(other)] == value
-                };
-                facts.holder = kin
-                    .clone()
-                    .find(holds)
-                    .map(|other| Holder { storage: other, since: self.since[usize::from(other)] });
+            (Operation::Move { bytes }, Some(Operand::Memory)) => {
+                facts.holder = self.holder(storage, value, bytes);
             }
+            (Operation::Other, _) => facts.holder = self.holder(storage, value, 16),
             _ => {}
         }
+    }
+
+    /// A register but one that holds a value in its lower bytes.
+    fn holder(&mut self, but: u8, value: Value, bytes: u8) -> Option<Holder> {
+        let mut kin = if but < 16 { 0..16 } else { 16..48 };
+        let storage = kin.find(|&other| {
+            let is_other = other != but && other != STACK_POINTER;
+            is_other && self.values.low(self.registers[usize::from(other)], bytes) == value
+        })?;
+        Some(Holder { storage, since: self.since[usize::from(storage)] })
     }
 
     /// Finds out whether it takes off the stack what a push has put there.

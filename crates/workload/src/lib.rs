@@ -1,5 +1,6 @@
 //! What executed instructions were, and what they were executed for (code-quality analysis, CQ section 0.2.3).
 //!
+//! - [`mix`]: of which kinds they were, and where control went; [`footprint`]: how much code that is;
 //! - [`waste`]: instructions that did nothing for what came after, on the paths that were taken;
 //! - [`backward`]: which these are on one path, by `forward`: what registers and memory hold along it;
 //! - `value`, `location`: equal values and places in memory;
@@ -11,9 +12,11 @@
 
 pub mod backward;
 mod exact;
+pub mod footprint;
 mod forward;
 mod liveness;
 mod location;
+pub mod mix;
 mod value;
 pub mod waste;
 mod ways;
