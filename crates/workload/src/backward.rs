@@ -4,7 +4,7 @@
 //! instruction that changes nothing still counts as a use and overwrites nothing, one whose results are dead still needs the
 //! address of its access, which must not fault, and a register that could be read instead of memory counts as read.
 
-use crate::forward::{Facts, Holder};
+use crate::forward::{Copied, Facts, Holder};
 use crate::location::Location;
 use timewise_isa::effects::{Effects, Nature, Operand, Operation, Storages};
 
@@ -182,7 +182,7 @@ impl Scan<'_> {
     fn copies(&mut self, live_at_end: Storages) {
         for position in 0..self.effects.len() {
             if let (Some(copied), None) = (self.facts[position].copies, self.claims[position])
-                && let Some(reader) = self.could_read(position, copied.to, copied.from, live_at_end)
+                && let Some(reader) = self.could_read(position, copied, live_at_end)
             {
                 let storage = Some(copied.from);
                 self.claims[position] = Some(Claim { kind: Kind::Move, storage, because: Some(reader) });
@@ -191,12 +191,13 @@ impl Scan<'_> {
     }
 
     /// The first reader of a copy, if all readers could read the original.
-    fn could_read(&self, position: usize, copy: u8, original: u8, live_at_end: Storages) -> Option<usize> {
+    fn could_read(&self, position: usize, copied: Copied, live_at_end: Storages) -> Option<usize> {
+        let Copied { to: copy, from: original, bytes } = copied;
         let mut reader = None;
         let mut is_changed = false;
         for (behind, effects) in self.effects[position + 1..].iter().enumerate() {
             if effects.reads.contains(copy) {
-                if is_changed || !effects.replaceable.contains(copy) {
+                if is_changed || !effects.replaceable.contains(copy) || !reads_at_most(effects, copy, bytes) {
                     return None;
                 }
                 reader = reader.or(Some(position + 1 + behind));
@@ -241,6 +242,16 @@ impl Scan<'_> {
             !effects.reads.intersects(stack) && !effects.writes.intersects(touched) && is_apart
         })
     }
+}
+
+/// Whether an instruction that reads a register reads no more than so many bytes of it.
+fn reads_at_most(effects: &Effects, register: u8, bytes: u8) -> bool {
+    let reads_less = |operand: &Operand| match *operand {
+        Operand::Register { storage, bytes: read } => storage != register || read <= bytes,
+        _ => true,
+    };
+    let in_address = effects.addresses.contains(register) || effects.computed.is_some();
+    effects.operands.iter().flatten().all(reads_less) && (bytes >= 8 || !in_address)
 }
 
 /// The claim that an instruction changes nothing.

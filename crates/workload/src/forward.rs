@@ -14,7 +14,7 @@ pub struct Facts {
     pub unchanged: Option<Unchanged>,
     /// Another register that holds already what it computes or loads.
     pub holder: Option<Holder>,
-    /// It copies a register into another, which are equal then.
+    /// It copies a register, or the lower part of one, into another.
     pub copies: Option<Copied>,
     /// It takes off the stack, into the same register, what was put there from it and is still in it.
     pub restores: Option<usize>,
@@ -45,6 +45,8 @@ pub struct Copied {
     pub to: u8,
     /// From which.
     pub from: u8,
+    /// Lower bytes that are equal, at least.
+    pub bytes: u8,
 }
 
 /// Something of memory.
@@ -285,11 +287,13 @@ impl Machine {
             return;
         }
         match (effects.operation, effects.operands[1]) {
-            (Operation::Move { .. }, Some(Operand::Register { storage: from, .. })) => {
+            (Operation::Move { bytes }, Some(Operand::Register { storage: from, .. })) => {
                 // A frame pointer is for whoever looks at the stack.
                 let is_alike = (from < 16) == (storage < 16) && from != STACK_POINTER;
-                if from != storage && is_alike && self.registers[usize::from(from)] == value {
-                    facts.copies = Some(Copied { to: storage, from });
+                if from != storage && is_alike {
+                    let is_whole = self.registers[usize::from(from)] == value;
+                    facts.copies =
+                        Some(Copied { to: storage, from, bytes: if is_whole { 16 } else { bytes } });
                 }
             }
             (Operation::Move { bytes }, Some(Operand::Memory)) => {

@@ -2,7 +2,8 @@
 //!
 //! - [`mix`]: of which kinds they were, and where control went; [`footprint`]: how much code that is;
 //! - [`waste`]: instructions that did nothing for what came after, on the paths that were taken;
-//! - [`backward`]: which these are on one path, by `forward`: what registers and memory hold along it;
+//! - `path`: which these are on one path, from `forward`: what registers and memory hold along it, and then [`backward`]:
+//!   what is read later;
 //! - `value`, `location`: equal values and places in memory;
 //! - `ways`, `exact`: paths that were counted, and blocks that always follow each other;
 //! - `liveness`: what is read behind the end of a path.
@@ -17,6 +18,7 @@ mod forward;
 mod liveness;
 mod location;
 pub mod mix;
+mod path;
 mod value;
 pub mod waste;
 mod ways;

@@ -1,13 +1,13 @@
 //! Instructions that did nothing for what came after, of a whole profile.
 
-use crate::backward::{Claim, Kind, claims};
+use crate::backward::{Claim, Kind};
 use crate::exact::Exact;
-use crate::forward::{Facts, Machine};
 use crate::liveness::{Liveness, of_block};
+use crate::path::wasted_on;
 use crate::ways::{Way, Ways};
 use std::collections::{BTreeMap, HashMap};
 use timewise_flow::{Analysis, InstructionId, RoutineId};
-use timewise_isa::effects::Effects;
+use timewise_isa::effects::{Effects, Storages};
 use timewise_profile::BlockId;
 
 /// What of a profile was executed for nothing.
@@ -134,11 +134,8 @@ impl<'a> Function<'a> {
         let effects: Vec<&Effects> = way.blocks.iter().flat_map(|block| &self.effects[block]).collect();
         let ids: Vec<InstructionId> =
             way.blocks.iter().flat_map(|block| code.blocks[block.index()].instructions()).collect();
-        let mut machine = Machine::new();
-        let facts: Vec<Facts> =
-            effects.iter().enumerate().map(|(position, effects)| machine.step(position, effects)).collect();
-        let live = way.blocks.last().map(|last| self.liveness.at_end(*last));
-        let claims = claims(&effects, &facts, live.unwrap_or(timewise_isa::effects::Storages::ALL));
+        let live = way.blocks.last().map_or(Storages::ALL, |last| self.liveness.at_end(*last));
+        let claims = wasted_on(&effects, live);
         for (&id, claim) in ids.iter().zip(claims) {
             let Some(Claim { kind, storage, because }) = claim.filter(|_| !is_known(id)) else { continue };
             let reason = (kind, storage, because.map(|position| ids[position]));
