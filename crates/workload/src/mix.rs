@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 use timewise_flow::{Analysis, InstructionId};
 use timewise_isa::memory::accesses;
 use timewise_isa::{Category, category};
-use timewise_profile::{EdgeKind, ModuleKind};
+use timewise_profile::EdgeKind;
 
 /// The instructions of a whole execution or of one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,9 +110,7 @@ pub fn mixes(analysis: &Analysis) -> Vec<Mix> {
         }
         if let (true, Some(to)) = (is_transfer(edge.kind), edge.to) {
             let place = code.blocks[to.index()].place;
-            // What a mapping's beginning is a multiple of is known of files only.
-            let is_known = analysis.profile.modules[place.module.index()].kind != ModuleKind::Unknown;
-            let misaligned = |to: u64| if is_known && place.offset.0 % to != 0 { edge.count } else { 0 };
+            let misaligned = |to: u64| if place.offset.0.is_multiple_of(to) { 0 } else { edge.count };
             let transfers = Transfers {
                 all: edge.count,
                 misaligned_16: misaligned(16),

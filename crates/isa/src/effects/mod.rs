@@ -169,7 +169,7 @@ fn is_any_register(instruction: &Instruction, operand: u32) -> bool {
     let is_shift =
         matches!(instruction.mnemonic(), Shl | Sal | Shr | Sar | Rol | Ror | Rcl | Rcr | Shld | Shrd);
     let is_high = matches!(operand::operands(instruction)[operand as usize], Some(Operand::HighByte { .. }));
-    !is_high && !(is_shift && operand + 1 == instruction.op_count())
+    !(is_high || is_shift && operand + 1 == instruction.op_count())
 }
 
 fn flags(instruction: &Instruction, bytes: &[u8], effects: &mut Effects) {

@@ -116,10 +116,10 @@ pub fn storage_name(number: u8) -> &'static str {
     const MASK: [&str; 8] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"];
     match number {
         ..VECTORS => GENERAL[usize::from(number)],
-        ..UPPER => VECTOR[usize::from(number - VECTORS)],
-        ..MASKS => VECTOR[usize::from(number - UPPER)],
-        ..FLAGS => MASK[usize::from(number - MASKS)],
-        ..FPU => "flags",
+        VECTORS..UPPER => VECTOR[usize::from(number - VECTORS)],
+        UPPER..MASKS => VECTOR[usize::from(number - UPPER)],
+        MASKS..FLAGS => MASK[usize::from(number - MASKS)],
+        FLAGS..FPU => "flags",
         _ => "state",
     }
 }
