@@ -57,10 +57,17 @@ fn waste_is_what_is_known_to_be() {
     assert_eq!(dead.unwrap()["why"], "rax is overwritten at wasteful.S:6 unread");
     assert_eq!(dead.unwrap()["line"], 5);
     let text = place.shell("timewise waste").stdout;
-    assert!(text.contains("30.4 % of 11,506 executed instructions did nothing for what came after: 3,500"), "{text}");
+    assert!(
+        text.contains("30.4 % of 11,506 executed instructions did nothing for what came after: 3,500"),
+        "{text}"
+    );
     let table = place.shell("timewise waste --format csv").stdout;
     assert_eq!(table.lines().count(), 5);
-    assert!(table.starts_with("module,offset,length,function,file,line,text,kind,executions,removable,of,share,why,"));
+    assert!(
+        table.starts_with(
+            "module,offset,length,function,file,line,text,kind,executions,removable,of,share,why,"
+        )
+    );
 }
 
 #[test]
@@ -77,7 +84,8 @@ fn the_mix_is_what_is_known_to_be() {
         ("system-call", 1),
     ];
     let found = mix["categories"].as_object().unwrap().iter();
-    let found: Vec<(&str, u64)> = found.map(|(name, count)| (name.as_str(), count.as_u64().unwrap())).collect();
+    let found: Vec<(&str, u64)> =
+        found.map(|(name, count)| (name.as_str(), count.as_u64().unwrap())).collect();
     assert_eq!(found, categories);
     for (figure, expected) in [
         ("instructions", 11_506),
@@ -106,9 +114,14 @@ fn the_mix_is_what_is_known_to_be() {
 #[test]
 fn what_cannot_be_told_is_said_in_a_line() {
     let place = Place::new();
-    place.shell("timewise sample -q -o sampled.tw -- sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done'");
+    place.shell(
+        "timewise sample -q -o sampled.tw -- sh -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done'",
+    );
     for (command, says) in [
-        ("mix sampled.tw", "'sampled.tw' holds no counts of instructions; make some: timewise count -- PROGRAM"),
+        (
+            "mix sampled.tw",
+            "'sampled.tw' holds no counts of instructions; make some: timewise count -- PROGRAM",
+        ),
         (
             "waste sampled.tw",
             "'sampled.tw' holds no counts of instructions; make some: timewise paths --all -- PROGRAM",
@@ -118,7 +131,11 @@ fn what_cannot_be_told_is_said_in_a_line() {
     ] {
         let outcome = place.shell(&format!("timewise {command}"));
         assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{command}");
-        assert!(outcome.stderr.starts_with("timewise: ") && outcome.stderr.contains(says), "{}", outcome.stderr);
+        assert!(
+            outcome.stderr.starts_with("timewise: ") && outcome.stderr.contains(says),
+            "{}",
+            outcome.stderr
+        );
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
 }

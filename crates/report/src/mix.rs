@@ -124,7 +124,7 @@ fn functions_table(mixed: &Mixed, limit: Option<usize>) -> Table {
     let mut table = Table::new(columns);
     for (routine, mix) in mixed.functions.iter().take(limit.unwrap_or(usize::MAX)) {
         let sum = |categories: &[Category]| {
-            let all = categories.iter().map(|&category| mix.of(category)).sum();
+            let all = categories.iter().map(|&category| mix.of(category)).fold(0, u64::saturating_add);
             percent(share(all, mix.instructions))
         };
         let cells = [

@@ -61,16 +61,6 @@ pub struct Effects {
     pub waits_for_result: bool,
 }
 
-impl Effects {
-    /// The one access to memory, if there is one only whose address is the sum of registers and a constant.
-    pub fn access(&self) -> Option<&Access> {
-        match &self.accesses[..] {
-            [access] if is_plain(access) => Some(access),
-            _ => None,
-        }
-    }
-}
-
 /// Whether where an access goes is known from the registers, and that it is made.
 pub fn is_plain(access: &Access) -> bool {
     access.extent == Extent::Once && !access.narrow && access.size > 0

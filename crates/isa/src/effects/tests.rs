@@ -94,11 +94,11 @@ fn pushes_and_pops_move_values() {
     let push = of(&[0x53]);
     assert_eq!((push.stack_change, push.operation), (Some(-8), Operation::Move { bytes: 8 }));
     assert_eq!(push.operands[0], Some(Operand::Memory));
-    let access = push.access().unwrap();
+    let access = push.accesses[0];
     assert_eq!((access.base, access.displacement as i64, access.writes), (Some(4), -8, true));
     let pop = of(&[0x5b]);
     assert_eq!((pop.stack_change, pop.operands[1]), (Some(8), Some(Operand::Memory)));
-    assert_eq!((pop.access().unwrap().displacement, numbers(pop.overwrites)), (0, [3, 4].into()));
+    assert_eq!((pop.accesses[0].displacement, numbers(pop.overwrites)), (0, [3, 4].into()));
 }
 
 #[test]

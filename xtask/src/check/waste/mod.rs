@@ -3,8 +3,8 @@
 //! Of each workload, the instructions of the program itself that could be left out in all of their executions are overwritten
 //! in a copy, by others that do nothing: all of them, and then a half chosen at random, as each claim has to hold whichever of
 //! the others come true. Output and exit status must stay what they are, and the copy executes each as often as was told.
-//! So that this shows something, as many instructions are overwritten in a third copy that nobody called useless: that one
-//! must not do the same.
+//! So that this shows something, as many instructions, or 50, are overwritten in a third copy that nobody called useless:
+//! that one must not do the same.
 
 mod patch;
 
@@ -41,6 +41,9 @@ pub struct Options {
 
 /// Kernels that are also compiled without and with optimisation, and what they are linked with.
 const COMPILED: [&str; 2] = ["qsortdiv", "interp"];
+
+/// So many instructions at least are overwritten that nobody called useless: a few may happen not to matter.
+const LEAST_OTHERS: usize = 50;
 
 /// By how much more is wasted, as a share, in what is compiled without optimisation.
 const LEAST_RATIO: f64 = 2.0;
@@ -131,50 +134,22 @@ struct Target {
 
 impl Subject<'_> {
     fn check(&self, profiler: &Profiler, options: &Options) -> Result<Found> {
-        let profile = self.scratch.join("profile.tw");
-        let timewise = |words: &[&str], into: &Path| {
-            let mut command = vec![profiler.program.display().to_string()];
-            command.extend(words.iter().map(ToString::to_string));
-            command.extend(["-q".into(), "-o".into(), into.display().to_string(), "--".into()]);
-            command
-        };
+        let profile = self.profile();
         let original = self.execute(&self.program, &[], options)?;
         ensure!(
             original.status.code().is_some_and(|status| self.workload.is_success(status)),
             "{}",
             original.last_words()
         );
-        let told = self.execute(&self.program, &timewise(&["paths", "--all"], &profile), options)?;
+        let told = self.execute(&self.program, &with(profiler, &["paths", "--all"], &profile), options)?;
         ensure!(told.output == original.output, "{}", told.last_words());
         let waste = waste(profiler, &profile)?;
         let targets = self.targets(&waste)?;
-        ensure!(!targets.is_empty(), "nothing can be left out");
         let mut faults = Vec::new();
-        let copy = self.scratch.join("copy");
-        let mut random = Random(options.seed);
-        let half: Vec<Target> = targets.iter().copied().filter(|_| random.next() % 2 == 0).collect();
-        for (chosen, which) in [(&targets, "all"), (&half, "a half")] {
-            self.write(&copy, chosen)?;
-            let counted = self.scratch.join("copy.tw");
-            for prefix in [vec![], timewise(&["count"], &counted)] {
-                let without = self.execute(&copy, &prefix, options)?;
-                if (without.status, &without.output) != (original.status, &original.output) {
-                    faults.push(format!(
-                        "without {which} of {} it does something else: {}",
-                        chosen.len(),
-                        without.status
-                    ));
-                }
-            }
-            faults.extend(miscounted(&Profile::load(&counted)?, &copy, chosen));
-        }
-        let others = self.others(&Profile::load(&profile)?, &waste, targets.len(), &mut random);
-        self.write(&copy, &others)?;
-        let without = self.execute(&copy, &[], options)?;
-        let is_needed = (without.status, &without.output) != (original.status, &original.output);
-        if !is_needed {
-            faults.push(format!("without {} instructions that are needed it does the same", others.len()));
-        }
+        let is_needed = match targets.is_empty() {
+            true => None,
+            false => Some(self.leave_out(profiler, options, &original, &waste, &targets, &mut faults)?),
+        };
         let number = |field: &str| waste[field].as_u64().unwrap_or(0);
         let left_out: u64 = targets.iter().map(|target| target.executions).sum();
         let percent = |part: u64| 100.0 * part as f64 / number("executed") as f64;
@@ -187,9 +162,56 @@ impl Subject<'_> {
             percent(left_out),
             targets.len(),
             left_out,
-            is_needed
+            is_needed.map_or("–", |is_needed| if is_needed { "yes" } else { "no" })
         );
         Ok(Found { share: number("wasted") as f64 / number("executed") as f64, faults })
+    }
+
+    /// Overwrites instructions in copies, and gives whether as many others are needed.
+    fn leave_out(
+        &self,
+        profiler: &Profiler,
+        options: &Options,
+        original: &Executed,
+        waste: &Value,
+        targets: &[Target],
+        faults: &mut Vec<String>,
+    ) -> Result<bool> {
+        let copy = self.scratch.join("copy");
+        let mut random = Random(options.seed);
+        let half: Vec<Target> = targets.iter().copied().filter(|_| random.next() % 2 == 0).collect();
+        for (chosen, which) in [(targets, "all"), (&half, "a half")] {
+            self.write(&copy, chosen)?;
+            let counted = self.scratch.join("copy.tw");
+            for prefix in [vec![], with(profiler, &["count"], &counted)] {
+                let without = self.execute(&copy, &prefix, options)?;
+                if (without.status, &without.output) != (original.status, &original.output) {
+                    faults.push(format!(
+                        "without {which} of {} it does something else: {}",
+                        chosen.len(),
+                        without.status
+                    ));
+                }
+            }
+            faults.extend(miscounted(&Profile::load(&counted)?, &copy, chosen));
+        }
+        let others = self.others(
+            &Profile::load(&self.profile())?,
+            waste,
+            targets.len().max(LEAST_OTHERS),
+            &mut random,
+        );
+        self.write(&copy, &others)?;
+        let without = self.execute(&copy, &[], options)?;
+        let is_needed = (without.status, &without.output) != (original.status, &original.output);
+        if !is_needed {
+            faults.push(format!("without {} instructions that are needed it does the same", others.len()));
+        }
+        Ok(is_needed)
+    }
+
+    fn profile(&self) -> PathBuf {
+        self.scratch.join("profile.tw")
     }
 
     /// Runs the work with another program in the place of its own.
@@ -249,6 +271,14 @@ impl Subject<'_> {
         std::fs::write(copy, program.into_bytes())?;
         Ok(std::fs::set_permissions(copy, std::fs::Permissions::from_mode(0o755))?)
     }
+}
+
+/// A command of `timewise` that runs what follows, and saves its profile.
+fn with(profiler: &Profiler, words: &[&str], into: &Path) -> Vec<String> {
+    let mut command = vec![profiler.program.display().to_string()];
+    command.extend(words.iter().map(ToString::to_string));
+    command.extend(["-q".into(), "-o".into(), into.display().to_string(), "--".into()]);
+    command
 }
 
 /// What `timewise waste` says of a profile.
