@@ -18,6 +18,7 @@ mod in_turns;
 mod listener;
 mod manual;
 mod memory;
+mod mix;
 mod numbers;
 mod ostrace;
 mod pager;
@@ -42,6 +43,7 @@ mod ticker;
 mod twice;
 mod unnamed;
 mod verify;
+mod waste;
 mod written;
 
 use anyhow::Context;
@@ -68,6 +70,8 @@ enum Command {
     Paths(paths::Arguments),
     Simulate(simulate::Arguments),
     Simpoint(simpoint::Arguments),
+    Mix(mix::Arguments),
+    Waste(waste::Arguments),
     Ostrace(ostrace::Arguments),
     Report(report::Arguments),
     Annotate(annotate::Arguments),
@@ -161,6 +165,8 @@ impl Command {
             Command::Paths(arguments) => exit_status::of_running(paths::run(&arguments)),
             Command::Simulate(arguments) => exit_status::of_running(simulate::run(&arguments)),
             Command::Simpoint(arguments) => exit_status::of_reading(simpoint::run(&arguments)),
+            Command::Mix(arguments) => exit_status::of_reading(mix::run(&arguments)),
+            Command::Waste(arguments) => exit_status::of_reading(waste::run(&arguments)),
             Command::Ostrace(arguments) => ostrace::run(&arguments),
             Command::Report(arguments) => exit_status::of_reading(report::run(&arguments)),
             Command::Annotate(arguments) => exit_status::of_reading(annotate::run(&arguments)),

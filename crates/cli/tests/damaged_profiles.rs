@@ -8,7 +8,8 @@ use timewise_export as export;
 use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::annotate::{self, SourceText};
-use timewise_report::{By, Request, Sort, Style, csv, diff, html, json, listing, summary};
+use timewise_report::mix::{self, Mixed};
+use timewise_report::{By, Request, Sort, Style, csv, diff, html, json, listing, summary, waste};
 
 /// A program with a loop, calls, branches and a thread, so that every table has rows.
 const PROGRAM: &str = r#"
@@ -85,6 +86,10 @@ fn ask(profile: &Profile, former: &Analysis) {
     summary::summary(&analysis, Style::default());
     summary::next(&analysis, None);
     html::page(&analysis, &|_, _| SourceText::Unknown).unwrap();
+    let waste = timewise_workload::waste(&analysis);
+    waste::text(&analysis, &waste, None, Style::default());
+    waste::json(&analysis, &waste).unwrap();
+    mix::csv(&Mixed::new(&analysis)).unwrap();
     if let Ok(routine) = annotate::find(&analysis, "work") {
         annotate::text(&analysis, routine, &|_, _| SourceText::Unknown, Style::default());
         annotate::json(&analysis, routine).unwrap();
@@ -154,6 +159,8 @@ fn commands_refuse_or_answer() {
             "report damaged.tw",
             "report damaged.tw --by instruction --format csv",
             "annotate damaged.tw work",
+            "mix damaged.tw",
+            "waste damaged.tw --format json",
             "export damaged.tw --to pprof",
             "diff profile.tw damaged.tw",
             "verify damaged.tw",

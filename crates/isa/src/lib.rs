@@ -6,7 +6,9 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+pub mod category;
 pub mod decode;
+pub mod effects;
 pub mod evaluate;
 pub mod extensions;
 pub mod flags;
@@ -25,6 +27,7 @@ mod stack_change;
 pub mod text;
 pub mod walk;
 
+pub use category::{Category, category};
 pub use decode::{Control, DecodeError, Instruction, MAX_LENGTH, decode};
 pub use evaluate::{ARITHMETIC, Decoded, Memory, State, Way, condition_in, evaluate};
 pub use extensions::{Extension, Extensions};

@@ -187,9 +187,14 @@ pub(crate) fn prefetched(instruction: &Instruction) -> Option<Access> {
         instruction.mnemonic(),
         Prefetch | Prefetchnta | Prefetcht0 | Prefetcht1 | Prefetcht2 | Prefetchw | Prefetchwt1
     );
+    is_prefetch.then(|| addressed(instruction))
+}
+
+/// The memory operand of an instruction that does not access it.
+pub(crate) fn addressed(instruction: &Instruction) -> Access {
     let scale = instruction.memory_index_scale().trailing_zeros() as u8;
     let (base, index) = (instruction.memory_base(), instruction.memory_index());
-    is_prefetch.then(|| Access {
+    Access {
         segment: segment(instruction.memory_segment()),
         base: number(base),
         index: number(index).map(|number| (number, scale)),
@@ -197,7 +202,7 @@ pub(crate) fn prefetched(instruction: &Instruction) -> Option<Access> {
         narrow: base.is_gpr32() || index.is_gpr32(),
         size: 1,
         ..Access::NONE
-    })
+    }
 }
 
 fn segment(register: Register) -> Segment {

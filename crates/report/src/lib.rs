@@ -15,6 +15,8 @@
 //! - [`verify`]: `timewise verify`, whether a profile is consistent;
 //! - [`html`]: all of it as one page for a browser;
 //! - [`rows`]: the same rows as values, in the fields of the `timewise-report/1` contract;
+//! - [`mix`]: which instructions were executed;
+//! - [`waste`]: which instructions did nothing for what came after;
 //! - [`visible`]: what others wrote, made harmless to terminals;
 //! - `origin`: where the figures come from and how far to trust them, which stands in every report.
 #![forbid(unsafe_code)]
@@ -37,6 +39,7 @@ pub mod json;
 mod jumps;
 mod labels;
 pub mod listing;
+pub mod mix;
 pub mod number;
 mod origin;
 mod path_hints;
@@ -50,6 +53,7 @@ pub mod summary;
 mod table;
 pub mod verify;
 pub mod visible;
+pub mod waste;
 
 pub use request::{By, Calls, Request, Sort};
 pub use style::Style;

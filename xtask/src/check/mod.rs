@@ -30,6 +30,7 @@ mod torture;
 mod transparency;
 mod unprivileged;
 mod upstream;
+mod waste;
 mod windows;
 
 pub use fdo::llvm;
@@ -79,6 +80,8 @@ pub enum Command {
     Stops(stops::Options),
     /// The test suites of perl, of a C++ library and of a JIT compiler end under count as natively
     Upstream(upstream::Options),
+    /// Programs do the same without the instructions that `timewise waste` calls useless
+    Waste(waste::Options),
     /// Limits that windows of a simulation give hold the cycles per instruction of the whole
     Windows(windows::Options),
     /// The main job works for a user without rights in a container
@@ -112,6 +115,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Stress(options) => stress::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
         Command::Upstream(options) => upstream::run(root, &options),
+        Command::Waste(options) => waste::run(root, &options),
         Command::Windows(options) => windows::run(root, &options),
         Command::Unprivileged(options) => unprivileged::run(root, &options),
         Command::Html(options) => html::run(root, &options),

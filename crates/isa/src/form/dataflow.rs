@@ -155,7 +155,7 @@ pub(super) fn dataflow(instruction: &Instruction, factory: &mut InstructionInfoF
 }
 
 /// Whether a scalar operation keeps the upper part of its destination without naming it as a source.
-fn merges(instruction: &Instruction) -> bool {
+pub(crate) fn merges(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     instruction.encoding() == EncodingKind::Legacy
         && matches!(

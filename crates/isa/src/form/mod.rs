@@ -5,6 +5,7 @@ mod class;
 mod dataflow;
 
 pub use class::{Class, Order};
+pub(crate) use dataflow::merges;
 pub use dataflow::{FLAGS, FPU_STACK, FRAME, Registers, STACK};
 
 use crate::operands::in_memory;
@@ -131,7 +132,7 @@ fn steps_stack(instruction: &Instruction) -> bool {
 
 /// Whether both of the two (or the last two of three) registers are the same, and the operation then has a
 /// result that does not depend on them.
-fn is_idiom(instruction: &Instruction) -> bool {
+pub(crate) fn is_idiom(instruction: &Instruction) -> bool {
     use Mnemonic::*;
     let same = match instruction.op_count() {
         2 => instruction.op0_register() == instruction.op1_register(),
