@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             }
         }
     }
-    if let Some(signal) = signals::interruption() {
+    if several && let Some(signal) = signals::interruption() {
         exit = Exit::Signal(signal);
     }
     let place = recording::keep(profile, &arguments.output, summary)?;
