@@ -42,7 +42,8 @@ pub enum RecordError {
     },
 }
 
-/// Lets a program run that was launched, to its end: what the system did for it.
+/// Lets a program run that was launched, to its end: what the system did for it. The first warning of the run tells what
+/// recording cost.
 ///
 /// # Errors
 /// If it cannot be traced. What goes wrong later is told in the profile.

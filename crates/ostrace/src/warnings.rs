@@ -5,7 +5,7 @@ use crate::record::Recorder;
 use timewise_target::launch::Ended;
 use timewise_target::run;
 
-/// What limits a recording.
+/// What limits a recording: first of all, what it costs.
 pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
     let mut said = vec![cost(recorder.calls, ended, price)];
     said.extend(lost(recorder.lost));
