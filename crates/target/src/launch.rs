@@ -263,7 +263,7 @@ impl Stopped {
         match libc::WIFSTOPPED(status) {
             true => Ok(halted),
             false => {
-                halted.is_traced();
+                halted.leave_to_tracer();
                 Err(io::Error::other("the program was killed before its first instruction"))
             }
         }
@@ -283,7 +283,7 @@ impl Halted {
     }
 
     /// It is traced, and its end is for whoever traces it.
-    pub(crate) fn is_traced(self) {
+    pub(crate) fn leave_to_tracer(self) {
         let _ = ManuallyDrop::new(self);
     }
 }

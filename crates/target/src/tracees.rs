@@ -114,7 +114,7 @@ pub fn seize_launched(program: Halted) -> io::Result<i32> {
     request(libc::PTRACE_SEIZE, pid, STOPS as u64)?;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
     await_stop(pid)?.ok_or_else(gone)?;
-    program.is_traced();
+    program.leave_to_tracer();
     let tracee = Tracee::new(pid);
     let mask = tracee.signal_mask()?;
     tracee.unblock(libc::SIGCONT)?;
