@@ -213,6 +213,12 @@ fn an_end_is_the_programs() {
         assert!(outcome.stderr.contains(says), "{}", outcome.stderr);
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
+    place.shell("timewise ostrace record -q -- true");
+    for reader in ["report", "verify", "diff profile.tw profile.tw"] {
+        let refused = place.shell(&format!("timewise {reader}"));
+        assert_eq!(refused.status, Some(2), "{}", refused.stderr);
+        assert!(refused.stderr.contains("timewise ostrace report shows it"), "{}", refused.stderr);
+    }
     let misused = place.shell("timewise ostrace");
     assert_eq!(misused.status, Some(2), "{}", misused.stderr);
 }

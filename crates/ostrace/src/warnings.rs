@@ -17,7 +17,7 @@ pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
     }));
     said.extend(recorder.without_rights.iter().map(|path| {
         format!(
-            "{} ran without the rights of another user that its file gives, which the system denies to a program \
+            "{} ran without the rights that its file gives (setuid, setcap), which the system denies to a program \
              under observation: run timewise as root",
             String::from_utf8_lossy(path)
         )

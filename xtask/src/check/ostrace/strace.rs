@@ -1,10 +1,9 @@
 //! What strace tells of a program.
 
-use super::Story;
+use super::{Story, silently};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 /// The threads of a program, in the order of their numbers.
 ///
@@ -16,13 +15,7 @@ pub fn told(folder: &Path, command: &str) -> Result<Vec<Story>> {
     fs::create_dir(&of_threads)?;
     // Addresses are fixed for strace as well, which changes nothing of what it tells.
     let script = format!("exec setarch -R strace -ff -s 0 -o '{}/of' {command}", of_threads.display());
-    Command::new("bash")
-        .args(["-c", &script])
-        .current_dir(folder)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .context("strace")?;
+    silently(folder, &script)?;
     let mut files = Vec::new();
     for entry in fs::read_dir(&of_threads)? {
         let path = entry?.path();
