@@ -73,7 +73,7 @@ fn all_that_befalls_a_program_is_told() {
     assert_eq!(first[1], ("execve".into(), path, Some(0)));
     let signals: Vec<&str> =
         first.iter().map(|(name, ..)| name.as_str()).filter(|name| name.starts_with("SIG")).collect();
-    assert_eq!(signals, ["SIGUSR1", "SIGCHLD", "SIGCHLD", "SIGCHLD"]);
+    assert_eq!(signals, ["SIGUSR1", "SIGCHLD", "SIGCHLD", "SIGCHLD"], "one child after the other");
     let libraries = |all: &[OsEvent]| {
         let images = all.iter().filter(|event| event.kind == OsEventKind::Image);
         images.map(|event| told(&profile, event).1).collect::<Vec<_>>()
@@ -189,7 +189,10 @@ fn a_pipeline_has_its_processes() {
     let parents: Vec<_> = profile.processes.iter().map(|process| process.parent.map(|id| id.0)).collect();
     assert_eq!(parents.iter().filter(|parent| **parent == Some(0)).count(), 3, "{parents:?}");
     let all = events(&profile, 0);
-    assert_eq!(numbers(&all)["SIGCHLD"], 3, "{all:?}");
+    // Of several that wait, one is left.
+    assert!((1..=3).contains(&numbers(&all)["SIGCHLD"]), "{all:?}");
+    let waited = all.iter().filter(|(name, _, result)| name == "wait4" && *result > Some(0));
+    assert_eq!(waited.count(), 3, "{all:?}");
     assert!(outcome.stderr.contains("Next: timewise ostrace"), "{}", outcome.stderr);
 }
 
@@ -243,7 +246,7 @@ fn signals_of_a_group_and_stops_are_as_without_us() {
          kill -INT -- -$1; told interrupted; touch end",
     );
     let script = format!(
-        "trap : INT; bash control.sh $$ & timeout --foreground 60 '{TIMEWISE}' ostrace record -q -- bash it.sh > out
+        "trap : INT; bash control.sh $$ & '{TIMEWISE}' ostrace record -q -- bash it.sh > out
          echo $?; wait; cat out"
     );
     let outcome = command::Outcome::from(place.command(&script).process_group(0).output().unwrap());

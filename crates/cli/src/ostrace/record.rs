@@ -43,8 +43,8 @@ pub struct Arguments {
     program: Program,
 }
 
-/// Events of all rounds that are kept at most: some hundreds of megabytes.
-const MOST_EVENTS: usize = 5_000_000;
+/// Events of all rounds that are kept at most: some hundreds of megabytes. Their table grows by doubling.
+const MOST_EVENTS: usize = 1 << 22;
 
 /// Calls that are told of.
 const TOP_CALLS: usize = 5;
@@ -65,7 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let interrupted = signals::interruption_behind(exit);
     for round in 1..arguments.rounds {
         if interrupted.is_some() || signals::interruption().is_some() {
-            profile.runs[0].warnings.push(format!("interrupted: only {round} rounds were recorded"));
+            profile.runs[0].warnings.push(format!("interrupted after {}", quantity(round.into(), "round")));
             break;
         }
         let shown = progress::show("recording again");
@@ -74,7 +74,9 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         match again {
             Ok(again) => profile.append(again),
             Err(error) => {
-                profile.runs[0].warnings.push(format!("only {round} rounds were recorded: {error:#}"));
+                profile.runs[0]
+                    .warnings
+                    .push(format!("ended after {}: {error:#}", quantity(round.into(), "round")));
                 break;
             }
         }
