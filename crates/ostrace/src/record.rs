@@ -5,7 +5,7 @@ use crate::descriptors::Descriptors;
 use crate::members::{Member, Members, Open};
 use crate::names::Names;
 use crate::objects::Caller;
-use crate::price::Price;
+use crate::price::{Price, price};
 use crate::{call_names, signal_names, warnings};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ use timewise_target::{program, run};
 pub struct Options {
     /// So many events are kept at most; of more, only the number is told.
     pub most_events: usize,
-    /// What recording a call costs, by which warnings say how far times are to be trusted.
+    /// What recording a call cost before, by which warnings say how far times are to be trusted.
     pub price: Price,
 }
 
@@ -60,7 +60,9 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordErro
         Ok((recorder, ended))
     })?;
     let mut run = run::row(RunKind::Events, subject, &ended);
-    run.warnings = warnings::of(&recorder, &ended, options.price);
+    // Other work on the machine makes it dearer, before the run or behind it.
+    let price = price().map_or(options.price, |price| price.lower(options.price));
+    run.warnings = warnings::of(&recorder, &ended, price);
     Ok(Profile { runs: vec![run], ..recorder.into_profile() })
 }
 

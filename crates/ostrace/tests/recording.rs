@@ -1,7 +1,7 @@
 //! Recordings of small programs: what is kept where there is no room, and what is said of it.
 
 use timewise_ostrace::{Options, Price, record};
-use timewise_profile::{OsEventKind, Profile};
+use timewise_profile::{Exit, OsEventKind, Profile};
 use timewise_target::launch::Launch;
 
 /// What is recorded of a shell, of which so many events are kept.
@@ -42,4 +42,18 @@ fn a_program_begins_with_itself() {
     assert_eq!((last.kind, last.result), (OsEventKind::End, Some(0)));
     assert!(last.cpu_ns > 0 && last.begin_ns <= profile.runs[0].elapsed_ns, "{last:?}");
     assert!(profile.processes[0].executable.ends_with(b"/true"));
+}
+
+/// Their ends may come before it is heard that they were made.
+#[test]
+fn short_lives_are_told_once_each() {
+    let profile = recorded("i=0; while [ $i -lt 100 ]; do (exit 3) & i=$((i+1)); done; wait", usize::MAX);
+    assert_eq!((profile.processes.len(), profile.threads.len()), (101, 101));
+    for kind in [OsEventKind::Begin, OsEventKind::End] {
+        let events = profile.os_events.iter().filter(|event| event.kind == kind);
+        let mut threads: Vec<u32> = events.map(|event| event.thread.0).collect();
+        threads.sort_unstable();
+        assert_eq!(threads, Vec::from_iter(0..101), "{kind:?}");
+    }
+    assert!(profile.processes[1..].iter().all(|process| process.exit == Exit::Code(3)));
 }
