@@ -19,19 +19,18 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make '{}'", folder.display()))?;
     let mut command = crate::Arguments::command().disable_help_subcommand(true);
     command.build();
-    write(&command, folder)?;
-    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
-        write(command, folder)?;
-    }
-    Ok(())
+    write(&command, folder)
 }
 
+/// A page for a command, and for each of its own.
 fn write(command: &Command, folder: &Path) -> anyhow::Result<()> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_string();
     let file = folder.join(format!("{name}.1"));
     let page =
         page(command.clone().name(name)).with_context(|| format!("cannot write '{}'", file.display()))?;
-    std::fs::write(&file, page).with_context(|| format!("cannot write '{}'", file.display()))
+    std::fs::write(&file, page).with_context(|| format!("cannot write '{}'", file.display()))?;
+    let mut own = command.get_subcommands().filter(|command| !command.is_hide_set());
+    own.try_for_each(|command| write(command, folder))
 }
 
 /// The page as roff. What stands below the options on the screen has lines of its own here, too.

@@ -48,9 +48,14 @@ pub fn apply(command: Command) -> anyhow::Result<Command> {
         read(&file, &mut settings)?;
     }
     check(&command, &settings)?;
+    Ok(below(command, &settings))
+}
+
+/// A command whose own have the settings as their defaults, and so on.
+fn below(command: Command, settings: &BTreeMap<&'static str, Setting>) -> Command {
     let names: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_string()).collect();
-    let with_defaults = |command: Command| settings.iter().fold(command, set);
-    Ok(names.iter().fold(command, |command, name| command.mut_subcommand(name, with_defaults)))
+    let with_defaults = |command: Command| below(settings.iter().fold(command, set), settings);
+    names.iter().fold(command, |command, name| command.mut_subcommand(name, with_defaults))
 }
 
 fn set(command: Command, (key, setting): (&&'static str, &Setting)) -> Command {

@@ -78,7 +78,7 @@ const ONCE_EACH: [&str; 9] = [
 
 #[test]
 fn a_signal_reaches_the_program_once() {
-    for command in ["sample", "count", "branches", "run --once", "simulate", "paths"] {
+    for command in ["sample", "count", "branches", "run --once", "simulate", "paths", "ostrace record"] {
         let said = told("", &format!("{command} -q -- ./told"));
         assert!(said.as_ref().is_none_or(|said| said == &ONCE_EACH), "{command}: {said:?}");
     }

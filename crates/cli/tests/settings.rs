@@ -152,6 +152,7 @@ fn every_command_has_a_manual_page() {
             "{name}"
         );
     }
+    assert!(place.read("pages/timewise-ostrace-record.1").contains("\\-\\-rounds"));
     let run = place.read("pages/timewise-run.1");
     assert!(run.contains("\\-\\-prepare") && run.contains("timewise run \\-\\- ./app input"), "{run}");
     assert!(place.read("pages/timewise.1").contains("timewise\\-run(1)"));

@@ -8,7 +8,7 @@ const MOST_OPEN: usize = 256;
 /// Where a thread's CPU time is read.
 #[derive(Debug, Default)]
 pub enum Account {
-    /// The clock of its process, which has had this one thread only: a third of what its own account costs.
+    /// The clock of its process, which has had this one thread only: cheaper to read than its own account.
     #[default]
     OfProcess,
     /// Its own account.

@@ -36,7 +36,7 @@ pub struct Open {
 #[derive(Debug, Default)]
 pub struct Members {
     living: HashMap<i32, Member>,
-    /// Threads that stopped before we heard that they were made.
+    /// Threads that stopped before we heard that they were made. They may have ended by then.
     early: HashSet<i32>,
     /// Processes that have had several threads since their last program began.
     threaded: HashSet<i32>,
@@ -63,6 +63,11 @@ impl Members {
     /// Those that live.
     pub fn living(&self) -> impl Iterator<Item = &Member> {
         self.living.values()
+    }
+
+    /// Whether more than one lives.
+    pub fn are_several(&self) -> bool {
+        self.living.len() > 1
     }
 
     /// A thread made another. Whether that was not known yet; `has_room` says whether it gets a row.
@@ -162,7 +167,6 @@ impl Members {
 
     /// A thread has ended, its process if `exit` says how.
     pub fn ended(&mut self, tid: i32, exit: Exit) -> Option<Member> {
-        self.early.remove(&tid);
         let member = self.living.remove(&tid)?;
         self.accounts.close(&member.account);
         if let Some(process) = member.process.filter(|_| tid == member.pid) {

@@ -27,6 +27,11 @@ impl Price {
     pub fn added(self) -> Duration {
         self.recorded.saturating_sub(self.native)
     }
+
+    /// The one of two that adds less.
+    pub fn lower(self, other: Price) -> Price {
+        if self.added() <= other.added() { self } else { other }
+    }
 }
 
 /// Has a child of ours call the system natively, and recorded. Takes some 10 ms.

@@ -5,9 +5,9 @@ use crate::descriptors::Descriptors;
 use crate::members::{Member, Members, Open};
 use crate::names::Names;
 use crate::objects::Caller;
-use crate::price::Price;
+use crate::price::{Price, price};
 use crate::{call_names, signal_names, warnings};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -25,7 +25,7 @@ use timewise_target::{program, run};
 pub struct Options {
     /// So many events are kept at most; of more, only the number is told.
     pub most_events: usize,
-    /// What recording a call costs, by which warnings say how far times are to be trusted.
+    /// What recording a call cost before, by which warnings say how far times are to be trusted.
     pub price: Price,
 }
 
@@ -42,7 +42,8 @@ pub enum RecordError {
     },
 }
 
-/// Lets a program run that was launched, to its end: what the system did for it.
+/// Lets a program run that was launched, to its end: what the system did for it. The first warning of the run tells what
+/// recording cost.
 ///
 /// # Errors
 /// If it cannot be traced. What goes wrong later is told in the profile.
@@ -59,7 +60,9 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordErro
         Ok((recorder, ended))
     })?;
     let mut run = run::row(RunKind::Events, subject, &ended);
-    run.warnings = warnings::of(&recorder, &ended, options.price);
+    // Other work on the machine makes it dearer, before the run or behind it.
+    let price = price().map_or(options.price, |price| price.lower(options.price));
+    run.warnings = warnings::of(&recorder, &ended, price);
     Ok(Profile { runs: vec![run], ..recorder.into_profile() })
 }
 
@@ -67,6 +70,8 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordErro
 #[derive(Debug)]
 pub struct Recorder {
     begun_ns: u64,
+    /// Threads that stopped, and when, and wait for their turn.
+    ready: VecDeque<(Stop, u64)>,
     most_events: usize,
     events: Vec<OsEvent>,
     /// Events for which there was no room.
@@ -104,6 +109,7 @@ impl Recorder {
     pub fn new(pid: i32, most_events: usize) -> Recorder {
         Recorder {
             begun_ns: monotonic_ns(),
+            ready: VecDeque::new(),
             most_events,
             events: Vec::new(),
             lost: 0,
@@ -136,8 +142,7 @@ impl Recorder {
         let started = Started::now();
         self.begun_ns = monotonic_ns();
         tracees::go_on(root, 0)?;
-        while let Some(Stop { tid, reason }) = tracees::next()? {
-            let now_ns = monotonic_ns() - self.begun_ns;
+        while let Some((Stop { tid, reason }, now_ns)) = self.next()? {
             if let Reason::Ended { wait_status, usage } = reason {
                 self.ended(tid, run::exit_of(wait_status), now_ns);
                 if tid == root {
@@ -179,6 +184,22 @@ impl Recorder {
         Err(io::Error::other("its end was not seen"))
     }
 
+    /// The next stop, and when it was noticed. All that stand have their turn before one of them has it again: the kernel
+    /// tells of the newest first, so that others would wait for ever.
+    fn next(&mut self) -> io::Result<Option<(Stop, u64)>> {
+        if self.ready.is_empty() {
+            let Some(stop) = tracees::next()? else { return Ok(None) };
+            self.ready.push_back((stop, monotonic_ns() - self.begun_ns));
+            // One that is alone has not been let go since.
+            while self.members.are_several()
+                && let Some(stop) = tracees::next_by_now()?
+            {
+                self.ready.push_back((stop, monotonic_ns() - self.begun_ns));
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+
     /// What was recorded, without the row of the run.
     pub fn into_profile(self) -> Profile {
         Profile {
@@ -192,7 +213,7 @@ impl Recorder {
 
     /// Processes that still run.
     pub fn outliving(&self) -> usize {
-        let pids: std::collections::BTreeSet<i32> = self.members.living().map(|member| member.pid).collect();
+        let pids: BTreeSet<i32> = self.members.living().map(|member| member.pid).collect();
         pids.len()
     }
 

@@ -5,7 +5,7 @@ use crate::record::Recorder;
 use timewise_target::launch::Ended;
 use timewise_target::run;
 
-/// What limits a recording.
+/// What limits a recording: first of all, what it costs.
 pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
     let mut said = vec![cost(recorder.calls, ended, price)];
     said.extend(lost(recorder.lost));
@@ -17,7 +17,7 @@ pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
     }));
     said.extend(recorder.without_rights.iter().map(|path| {
         format!(
-            "{} ran without the rights of another user that its file gives, which the system denies to a program \
+            "{} ran without the rights that its file gives (setuid, setcap), which the system denies to a program \
              under observation: run timewise as root",
             String::from_utf8_lossy(path)
         )
@@ -26,14 +26,20 @@ pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
     said
 }
 
+/// Of more than this share, it is not told how much: what is measured on others' calls is not that exact.
+const NEARLY_ALL: f64 = 0.9;
+
 fn cost(calls: u64, ended: &Ended, price: Price) -> String {
     let added = price.added();
     let share = calls as f64 * added.as_secs_f64() / ended.elapsed.as_secs_f64().max(1e-9);
+    let share = match share {
+        ..NEARLY_ALL => format!("{:.0} %", 100.0 * share),
+        _ => "nearly all".into(),
+    };
     format!(
-        "recording made each system call {:.1} µs longer here, by a call that does nothing, which is {:.0} % of the \
-         elapsed time: times of what calls often are too long by that",
+        "recording makes each system call {:.1} µs longer here, by one that does nothing, which is {share} of the elapsed \
+         time: times of what calls often are too long by that",
         added.as_secs_f64() * 1e6,
-        100.0 * share
     )
 }
 

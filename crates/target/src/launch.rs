@@ -240,8 +240,9 @@ impl Stopped {
         Ok(Running { pid, end: descriptor(pid), started, started_unix_ns })
     }
 
-    /// Has the child stand by `SIGSTOP` instead: what was stopped by being traced from its beginning cannot be told
-    /// later from what is stopped by its user, and only one that is seized can.
+    /// Has the child stand by `SIGSTOP` instead, to be seized: of what is traced from its beginning in any other way, it
+    /// is not told whether its user stops it and has it go on. Were we killed before it is traced, it would stand until
+    /// somebody has it go on.
     ///
     /// # Errors
     /// The system's, if the child is gone or another thread launched it.
@@ -263,7 +264,7 @@ impl Stopped {
         match libc::WIFSTOPPED(status) {
             true => Ok(halted),
             false => {
-                halted.is_traced();
+                halted.leave_to_tracer();
                 Err(io::Error::other("the program was killed before its first instruction"))
             }
         }
@@ -283,7 +284,7 @@ impl Halted {
     }
 
     /// It is traced, and its end is for whoever traces it.
-    pub(crate) fn is_traced(self) {
+    pub(crate) fn leave_to_tracer(self) {
         let _ = ManuallyDrop::new(self);
     }
 }

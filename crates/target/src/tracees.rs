@@ -114,7 +114,7 @@ pub fn seize_launched(program: Halted) -> io::Result<i32> {
     request(libc::PTRACE_SEIZE, pid, STOPS as u64)?;
     let gone = || io::Error::from_raw_os_error(libc::ESRCH);
     await_stop(pid)?.ok_or_else(gone)?;
-    program.is_traced();
+    program.leave_to_tracer();
     let tracee = Tracee::new(pid);
     let mask = tracee.signal_mask()?;
     tracee.unblock(libc::SIGCONT)?;
@@ -135,7 +135,7 @@ pub fn seize_launched(program: Halted) -> io::Result<i32> {
 }
 
 fn await_stop(pid: i32) -> io::Result<Option<Reason>> {
-    Ok(wait(pid)?.map(|stop| stop.reason).filter(|reason| !matches!(reason, Reason::Ended { .. })))
+    Ok(wait(pid, 0)?.map(|stop| stop.reason).filter(|reason| !matches!(reason, Reason::Ended { .. })))
 }
 
 /// Waits until any of the calling thread's stops or ends; `None` if there are none any more.
@@ -143,23 +143,34 @@ fn await_stop(pid: i32) -> io::Result<Option<Reason>> {
 /// # Errors
 /// The system's.
 pub fn next() -> io::Result<Option<Stop>> {
-    wait(-1)
+    wait(-1, 0)
 }
 
-fn wait(which: i32) -> io::Result<Option<Stop>> {
+/// Any of them that has stopped or ended by now.
+///
+/// # Errors
+/// Likewise.
+pub fn next_by_now() -> io::Result<Option<Stop>> {
+    wait(-1, libc::WNOHANG)
+}
+
+fn wait(which: i32, how: i32) -> io::Result<Option<Stop>> {
     loop {
         let mut status = 0;
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: both results point to live locals; all zeros are a valid value of the second.
         let (tid, usage) = unsafe {
-            let options = libc::__WALL | libc::__WNOTHREAD;
-            (libc::wait4(which, &mut status, options, usage.as_mut_ptr()), usage.assume_init())
+            let how = how | libc::__WALL | libc::__WNOTHREAD;
+            (libc::wait4(which, &mut status, how, usage.as_mut_ptr()), usage.assume_init())
         };
         if tid > 0 {
             match reason(tid, status, &usage) {
                 Some(reason) => return Ok(Some(Stop { tid, reason })),
                 None => continue,
             }
+        }
+        if tid == 0 {
+            return Ok(None);
         }
         let error = io::Error::last_os_error();
         match error.raw_os_error() {

@@ -17,6 +17,7 @@ mod html;
 mod imports;
 mod lessons;
 pub mod native;
+mod ostrace;
 pub mod paths;
 mod perf;
 mod segments;
@@ -74,6 +75,8 @@ pub enum Command {
     Streams(streams::Options),
     /// PP counts the paths that were taken, and TPP finds out nearly all of them; the tables of the paper
     Paths(paths::Options),
+    /// Recorded system calls are those that strace tells, of programs that are not changed; and what recording costs
+    Ostrace(ostrace::Options),
     /// The stressors of stress-ng find no fault in what the system does for them under count
     Stress(stress::Options),
     /// Sampling by stops changes no program and sees what performance events see
@@ -112,6 +115,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Import(options) => imports::run(root, &options),
         Command::Streams(options) => streams::run(root, &options),
         Command::Paths(options) => paths::run(root, &options),
+        Command::Ostrace(options) => ostrace::run(root, &options),
         Command::Stress(options) => stress::run(root, &options),
         Command::Stops(options) => stops::run(root, &options),
         Command::Upstream(options) => upstream::run(root, &options),

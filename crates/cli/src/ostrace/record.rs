@@ -4,15 +4,18 @@ use crate::arguments::{DEFAULT_FILE, Output, Program};
 use crate::talk::say;
 use crate::twice::{Input, Outputs, Written};
 use crate::{prepare, progress, recording, signals};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::time::Duration;
 use timewise_ostrace::{Options, Price, price};
 use timewise_profile::{Exit, NameId, OsEventKind, Profile};
 use timewise_report::number::{duration, grouped, quantity};
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
+use timewise_target::untraceable::Untraceable;
 
 /// Record what the operating system does for a program and all processes that descend from it
 #[derive(clap::Args)]
@@ -40,8 +43,8 @@ pub struct Arguments {
     program: Program,
 }
 
-/// Events of all rounds that are kept at most: some hundreds of megabytes.
-const MOST_EVENTS: usize = 5_000_000;
+/// Events of all rounds that are kept at most: some hundreds of megabytes. Their table grows by doubling.
+const MOST_EVENTS: usize = 1 << 22;
 
 /// Calls that are told of.
 const TOP_CALLS: usize = 5;
@@ -49,7 +52,10 @@ const TOP_CALLS: usize = 5;
 /// Runs the command, to the end of the program's last run.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
-    let price = price().context("cannot trace a process of our own")?;
+    let price = price().map_err(|error| match error.kind() {
+        ErrorKind::PermissionDenied => anyhow!("cannot trace programs here: {}", Untraceable::here()),
+        _ => anyhow!("cannot trace a process of our own: {error}"),
+    })?;
     let several = arguments.rounds > 1;
     // What a program that runs once does not read is left to whoever reads next.
     let input = if several { Input::of_process()? } else { Input::Inherited };
@@ -59,7 +65,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let interrupted = signals::interruption_behind(exit);
     for round in 1..arguments.rounds {
         if interrupted.is_some() || signals::interruption().is_some() {
-            profile.runs[0].warnings.push(format!("interrupted: only {round} rounds were recorded"));
+            profile.runs[0].warnings.push(format!("interrupted after {}", quantity(round.into(), "round")));
             break;
         }
         let shown = progress::show("recording again");
@@ -68,17 +74,19 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         match again {
             Ok(again) => profile.append(again),
             Err(error) => {
-                profile.runs[0].warnings.push(format!("only {round} rounds were recorded: {error:#}"));
+                profile.runs[0]
+                    .warnings
+                    .push(format!("ended after {}: {error:#}", quantity(round.into(), "round")));
                 break;
             }
         }
     }
-    if let Some(signal) = signals::interruption() {
+    if several && let Some(signal) = signals::interruption() {
         exit = Exit::Signal(signal);
     }
     let place = recording::keep(profile, &arguments.output, summary)?;
     if place == arguments.output.path {
-        say(next(arguments));
+        say(next(&place));
     }
     Ok(exit)
 }
@@ -155,7 +163,12 @@ fn summary(profile: &Profile) -> String {
         if of_all { ", all rounds together" } else { "" },
         top_calls(profile)
     );
-    recording::with_warnings(text, run)
+    let text = recording::with_warnings(text, run);
+    // What recording costs is said of the first.
+    let others = profile.runs.iter().enumerate().skip(1);
+    let others = others.flat_map(|(at, run)| run.warnings.iter().skip(1).map(move |said| (at + 1, said)));
+    let line = |(round, said): (usize, &String)| format!("\nwarning: round {round}: {}", visible(said));
+    text + &others.map(line).collect::<String>()
 }
 
 /// What is known of all calls of a name.
@@ -199,14 +212,8 @@ fn top_calls(profile: &Profile) -> String {
 }
 
 /// What to ask next.
-fn next(arguments: &Arguments) -> String {
-    let path = arguments.output.path.to_string_lossy();
-    let file = if path == DEFAULT_FILE { "" } else { &*path };
-    match arguments.rounds {
-        1 => format!("Next: timewise ostrace record --rounds 5 …, or timewise ostrace compare BASE {path}"),
-        _ => {
-            format!("Next: timewise ostrace report {file}").trim_end().to_string()
-                + ", timewise ostrace compare BASE TEST"
-        }
-    }
+fn next(output: &Path) -> String {
+    let path = visible(&output.to_string_lossy()).into_owned();
+    let file = if path == DEFAULT_FILE { String::new() } else { format!(" {path}") };
+    format!("Next: timewise ostrace report{file}, or timewise ostrace compare {path} OTHER")
 }
