@@ -37,8 +37,8 @@ fn cost(calls: u64, ended: &Ended, price: Price) -> String {
         _ => "nearly all".into(),
     };
     format!(
-        "recording makes each system call {:.1} µs longer here, by one that does nothing, which is {share} of the elapsed \
-         time: times of what calls often are too long by that",
+        "recording makes each system call {:.1} µs longer here at least (one that does nothing), which is {share} of the \
+         elapsed time: times of what calls often are too long by that",
         added.as_secs_f64() * 1e6,
     )
 }
