@@ -130,10 +130,14 @@ fn summary(analysis: &Analysis, verdict: &Verdict) -> String {
             let branches = rows::times(&analysis.profile.taken_branches);
             format!("consistent: {}; nothing was counted", quantity(branches, "traced branch"))
         }
+        true if !analysis.profile.os_events.is_empty() => {
+            let events = quantity(analysis.profile.os_events.len() as u64, "event");
+            format!("consistent: {events} of the operating system; nothing was counted")
+        }
         true => "nothing was counted: there is little to check".into(),
         false => {
             let wrong: usize = verdict.checks.iter().map(|check| check.findings.len()).sum();
-            format!("not consistent: {}; count again", quantity(wrong as u64, "contradiction"))
+            format!("not consistent: {}; record again", quantity(wrong as u64, "contradiction"))
         }
     }
 }
