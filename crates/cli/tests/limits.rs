@@ -199,12 +199,14 @@ fn programs_begin_as_without_us() {
         int main(int count, char **arguments) {
             int closed = 0;
             for (int i = 0; i < 3; i++) closed = 2 * closed + (fcntl(i, F_GETFD) < 0);
-            struct sigaction pipe;
+            struct sigaction pipe, child;
             sigset_t blocked;
             sigaction(SIGPIPE, 0, &pipe);
+            sigaction(SIGCHLD, 0, &child);
             sigprocmask(SIG_BLOCK, 0, &blocked);
             FILE *file = fopen(arguments[1], "w");
-            fprintf(file, "%d %d %d\n", closed, pipe.sa_handler == SIG_IGN, sigismember(&blocked, SIGUSR1));
+            fprintf(file, "%d %d %d %d\n", closed, pipe.sa_handler == SIG_IGN, child.sa_handler == SIG_IGN,
+                    sigismember(&blocked, SIGUSR1));
             return fclose(file);
         }"#,
     );
@@ -223,15 +225,23 @@ fn programs_begin_as_without_us() {
     assert_eq!(place.shell("cc begun.c -o begun && cc blocked.c -o blocked").status, Some(0));
     let timewise = env!("CARGO_BIN_EXE_timewise");
     let mut seen = Vec::new();
-    for (before, after) in [("", "<&-"), ("trap '' PIPE;", ">&-"), ("", "<&- >&- 2>&-"), ("./blocked", "")] {
+    let settings = [
+        ("", "<&-"),
+        ("trap '' PIPE;", ">&-"),
+        ("", "<&- >&- 2>&-"),
+        ("env --ignore-signal=CHLD", ""),
+        ("./blocked", ""),
+    ];
+    for (before, after) in settings {
         place.shell(&format!("{before} ./begun natively {after}"));
-        for verb in ["run", "count", "sample"] {
-            place.shell(&format!("{before} '{timewise}' {verb} -q -- ./begun found {after}"));
-            assert_eq!(place.read("found"), place.read("natively"), "{verb} {after}");
+        for verb in ["run", "count", "sample", "ostrace record"] {
+            let outcome = place.shell(&format!("{before} '{timewise}' {verb} -q -- ./begun found {after}"));
+            assert_eq!(place.read("found"), place.read("natively"), "{verb} {before} {after}");
+            assert_eq!(outcome.status, Some(0), "{verb} {before} {after}: {}", outcome.stderr);
         }
         seen.push(place.read("natively"));
     }
-    assert_eq!(seen, ["4 0 0\n", "2 1 0\n", "7 0 0\n", "0 0 1\n"]);
+    assert_eq!(seen, ["4 0 0 0\n", "2 1 0 0\n", "7 0 0 0\n", "0 0 1 0\n", "0 0 0 1\n"]);
 }
 
 /// Natively it does well without further ones. Neither counting nor what attaches needs any that it may not have.

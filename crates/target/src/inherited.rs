@@ -11,7 +11,11 @@ static INHERITED: OnceLock<Inherited> = OnceLock::new();
 static NOTE: extern "C" fn() = note;
 
 extern "C" fn note() {
-    INHERITED.get_or_init(Inherited::here);
+    if INHERITED.get_or_init(Inherited::here).ignored(libc::SIGCHLD) {
+        // SAFETY: sets a disposition that needs no code. Where it is ignored, the kernel waits for our children itself, and
+        // we never learn how one ended.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    }
 }
 
 /// The standard signals: of those that are queued, neither the standard library nor we change how any is taken.
