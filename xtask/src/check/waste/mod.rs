@@ -179,7 +179,7 @@ impl Subject<'_> {
     ) -> Result<bool> {
         let copy = self.scratch.join("copy");
         let mut random = Random(options.seed);
-        let half: Vec<Target> = targets.iter().copied().filter(|_| random.next() % 2 == 0).collect();
+        let half: Vec<Target> = targets.iter().copied().filter(|_| random.next().is_multiple_of(2)).collect();
         for (chosen, which) in [(targets, "all"), (&half, "a half")] {
             self.write(&copy, chosen)?;
             let counted = self.scratch.join("copy.tw");
