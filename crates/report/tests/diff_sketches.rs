@@ -83,6 +83,8 @@ fn functions_of_two_versions() {
             elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · CPU time 950 ms → 950 ms: 0 % (95 %: -57.9 to +57.9)
               in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
+            by kind: loads 1.00 M → 1.10 M: +10.4 % · move 1.00 M → 1.10 M: +10.2 % · arithmetic 1.00 M → 1.10 M: +10.0 %
+              branch 1.00 M → 1.10 M: +10.0 %
             one run on each side: how much runs differ by themselves is unknown, and taken as 20.0 % of the time; more runs measure it: --base
               FILE, --test FILE
 
@@ -183,6 +185,8 @@ fn counts_alone() {
             elapsed 1.00 s → 1.00 s: 0 % (95 %: -57.9 to +57.9) · CPU time 950 ms → 950 ms: 0 % (95 %: -57.9 to +57.9)
               in the kernel 50.0 ms → 50.0 ms: 0 % (95 %: -100.0 to +160.3)
             instructions 3.00 M → 3.31 M: +10.2 %
+            by kind: loads 1.00 M → 1.10 M: +10.4 % · move 1.00 M → 1.10 M: +10.2 % · arithmetic 1.00 M → 1.10 M: +10.0 %
+              branch 1.00 M → 1.10 M: +10.0 %
 
             Changes of counts
               instructions  in BASE  in TEST  function  where

@@ -1,7 +1,7 @@
 //! What executed instructions were, and what they were executed for (code-quality analysis, CQ section 0.2.3).
 //!
 //! - [`mix`]: of which kinds they were, and where control went; [`footprint`]: how much code that is;
-//! - [`waste`]: instructions that did nothing for what came after, on the paths that were taken;
+//! - [`waste()`]: instructions that did nothing for what came after, on the paths that were taken;
 //! - `path`: which these are on one path, from `forward`: what registers and memory hold along it, and then [`backward`]:
 //!   what is read later;
 //! - `value`, `location`: equal values and places in memory;

@@ -142,6 +142,7 @@ fn whole(comparison: &Comparison) -> Vec<String> {
     lines.extend(passed(comparison));
     if let Some((base, test)) = change.instructions {
         lines.push(format!("instructions {} → {}: {}", count(base), count(test), counted((base, test))));
+        lines.extend(super::mix::line(comparison));
     }
     lines
 }
