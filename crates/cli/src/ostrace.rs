@@ -5,8 +5,10 @@ mod record;
 mod report;
 
 use crate::exit_status;
+use crate::talk::complain;
 use std::path::Path;
 use std::process::ExitCode;
+use timewise_eventtree::truncated;
 use timewise_profile::Profile;
 
 /// Record what the operating system does for a program, and compare two programs by it
@@ -40,6 +42,12 @@ fn load(path: &Path) -> anyhow::Result<Profile> {
             "'{}' holds no events of the operating system; record some: timewise ostrace record -- PROGRAM",
             path.display()
         );
+    }
+    if let Some(lost) = truncated(&profile) {
+        complain(format_args!(
+            "warning: '{}' lacks {lost} events of a run, for which there was no room: its tree ends before the run did",
+            path.display()
+        ));
     }
     Ok(profile)
 }

@@ -182,11 +182,6 @@ fn nothing_in(path: &Path, profile: &Profile) -> anyhow::Error {
              writes them for optimisers"
         );
     }
-    if !profile.os_events.is_empty() {
-        return anyhow::anyhow!(
-            "'{path}' holds what the operating system did, and neither samples nor counts: timewise ostrace report shows it"
-        );
-    }
     anyhow::anyhow!(
         "'{path}' holds neither samples nor counts: the program ended before any were taken, or only waited: see \
          timewise report --by waiting, or profile a longer run"

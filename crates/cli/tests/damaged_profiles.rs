@@ -9,7 +9,7 @@ use timewise_flow::Analysis;
 use timewise_profile::Profile;
 use timewise_report::annotate::{self, SourceText};
 use timewise_report::mix::{self, Mixed};
-use timewise_report::{By, Request, Sort, Style, csv, diff, html, json, listing, summary, waste};
+use timewise_report::{By, Request, Sort, Style, csv, diff, events, html, json, listing, summary, waste};
 
 /// A program with a loop, calls, branches and a thread, so that every table has rows.
 const PROGRAM: &str = r#"
@@ -34,11 +34,18 @@ const PAGE: usize = 16384;
 /// A profile of the program, and the bytes of its file.
 fn recorded(place: &Place) -> (Profile, Vec<u8>) {
     place.write("busy.c", PROGRAM);
-    let made = place.shell("cc -g -O1 -pthread busy.c -o busy && timewise run -F 2000 -- ./busy");
+    let made = place.shell(
+        "cc -g -O1 -pthread busy.c -o busy && timewise ostrace record -q -o events.tw -- ./busy &&
+         timewise run -F 2000 -- ./busy",
+    );
     assert_eq!(made.status, Some(0), "{}", made.stderr);
-    let profile = place.profile();
+    let path = place.path().join("profile.tw");
+    let mut profile = place.profile();
+    profile.append(Profile::load(&place.path().join("events.tw")).unwrap());
+    profile.save(&path).unwrap();
+    assert!(!profile.os_events.is_empty());
     assert!(profile.samples.iter().any(|sample| sample.stack.is_some()) && !profile.call_costs.is_empty());
-    (profile, std::fs::read(place.path().join("profile.tw")).unwrap())
+    (profile, std::fs::read(path).unwrap())
 }
 
 /// Numbers that seem to come from nowhere, the same each time (Marsaglia: Xorshift RNGs).
@@ -90,6 +97,12 @@ fn ask(profile: &Profile, former: &Analysis) {
     waste::text(&analysis, &waste, None, Style::default());
     waste::json(&analysis, &waste).unwrap();
     mix::csv(&Mixed::new(&analysis)).unwrap();
+    let tree = timewise_eventtree::Comparison::new(profile, Some(former.profile));
+    events::text(&tree, Some(former.profile), Style::default());
+    events::json(&tree).unwrap();
+    events::csv(&tree).unwrap();
+    let calls = timewise_eventtree::calls(profile);
+    events::calls_text(profile, &calls, timewise_eventtree::runs(profile), None, Style::default());
     if let Ok(routine) = annotate::find(&analysis, "work") {
         annotate::text(&analysis, routine, &|_, _| SourceText::Unknown, Style::default());
         annotate::json(&analysis, routine).unwrap();
@@ -164,6 +177,8 @@ fn commands_refuse_or_answer() {
             "export damaged.tw --to pprof",
             "diff profile.tw damaged.tw",
             "verify damaged.tw",
+            "ostrace report damaged.tw --by tree",
+            "ostrace compare profile.tw damaged.tw",
         ] {
             let outcome = place.shell(&format!("timewise {command}"));
             assert!(matches!(outcome.status, Some(0 | 2 | 3)), "{case} {command}: {}", outcome.stderr);

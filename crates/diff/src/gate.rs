@@ -18,7 +18,6 @@
 use crate::change::{Change, Difference};
 use crate::comparison::Comparison;
 use crate::elapsed::Passed;
-use crate::ends::ended_otherwise;
 use crate::limits::Interval;
 use crate::modelled::{ModelledChange, Work};
 use crate::noise::Noise;
@@ -28,10 +27,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use timewise_flow::naming::{WAYS, similar};
-use timewise_flow::quality::end_in_words;
 use timewise_flow::windows::FEWEST;
 use timewise_flow::{Estimate, RoutineId};
 use timewise_profile::Exit;
+use timewise_profile::ends::ended_otherwise;
 
 /// What must not grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,8 +122,8 @@ pub enum GateError {
     /// TEST did not end as BASE did.
     #[error(
         "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
-        end_in_words(*.test),
-        end_in_words(*.base)
+        .test.in_words(),
+        .base.in_words()
     )]
     EndedOtherwise {
         /// How BASE's runs ended.

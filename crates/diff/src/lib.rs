@@ -16,7 +16,6 @@
 //! - [`elapsed`], [`waiting`]: time that no CPU time shows;
 //! - `modelled`: changes of a modelled core's cycles, which have no noise where both sides are the same work;
 //! - `repeated`: whether two profiles of one side are of the same run;
-//! - [`ends`]: whether the programs ended alike;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
 #![forbid(unsafe_code)]
@@ -29,7 +28,6 @@ pub mod comparison;
 mod copies;
 mod counts;
 pub mod elapsed;
-pub mod ends;
 mod functions;
 pub mod gate;
 pub mod limits;

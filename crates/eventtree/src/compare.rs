@@ -3,7 +3,7 @@
 use crate::deterministic::{InRun, common};
 use crate::differing::{Differing, differing};
 use crate::estimate::{Difference, Estimate};
-use crate::lanes::{Lane, LaneKey, Lanes, of_runs};
+use crate::lanes::{Lane, LaneKey, Lanes, Processes, of_runs};
 use crate::level::Level;
 use crate::tree::{Node, NodeId, Tree};
 use std::collections::BTreeSet;
@@ -106,6 +106,8 @@ pub struct Comparison<'a> {
     pub test_runs: Option<usize>,
     /// Events of an average run, those of threads without a tree included.
     pub events: Measured,
+    /// Which process is which.
+    pub processes: Processes,
     /// Threads that all runs have, in the order of their processes.
     pub lanes: Vec<LaneTree<'a>>,
     /// Threads that some runs have, or those of one side.
@@ -126,8 +128,9 @@ pub struct Elsewhere {
 impl<'a> Comparison<'a> {
     /// Compares all runs with events of `base` with those of `test`, or divides those of `base` alone.
     pub fn new(base: &'a Profile, test: Option<&'a Profile>) -> Comparison<'a> {
-        let of_base = of_runs(base);
-        let of_test = test.map(of_runs).unwrap_or_default();
+        let mut processes = Processes::default();
+        let of_base = of_runs(base, &mut processes);
+        let of_test = test.map(|test| of_runs(test, &mut processes)).unwrap_or_default();
         let sides = Sides { base, test: test.unwrap_or(base), of_base: &of_base, of_test: &of_test };
         let keys: BTreeSet<&LaneKey> = of_base.iter().chain(&of_test).flat_map(Lanes::keys).collect();
         let (mut lanes, mut elsewhere) = (Vec::new(), Vec::new());
@@ -137,7 +140,7 @@ impl<'a> Comparison<'a> {
             if base_runs == of_base.len() && test_runs == of_test.len() {
                 lanes.push(sides.tree(key));
             } else {
-                elsewhere.push(Elsewhere { key: key.clone(), base_runs, test_runs });
+                elsewhere.push(Elsewhere { key: *key, base_runs, test_runs });
             }
         }
         let events = |runs: &[Lanes]| -> Vec<f64> {
@@ -153,6 +156,7 @@ impl<'a> Comparison<'a> {
             base_runs: of_base.len(),
             test_runs: test.map(|_| of_test.len()),
             events,
+            processes,
             lanes,
             elsewhere,
         }
@@ -181,7 +185,7 @@ impl<'a, 'b> Sides<'a, 'b> {
             runs.iter().zip(&places).map(|(run, places)| Sums::new(run.lane, places)).collect();
         let measures = tree.nodes().iter().map(|node| self.measures(&sums, node)).collect();
         let differing = differing(&runs, &places, self.of_base.len());
-        LaneTree { key: key.clone(), thread: runs[0].lane.thread, events, tree, measures, differing }
+        LaneTree { key: *key, thread: runs[0].lane.thread, events, tree, measures, differing }
     }
 
     fn measures(&self, runs: &[Sums], node: &Node) -> Measures {

@@ -1,6 +1,7 @@
 //! Deterministic events: those that stand in the same order in all runs.
 
 use crate::lanes::{Lane, file_name};
+use crate::summary::has_failed;
 use imara_diff::{Algorithm, Diff, Token};
 use std::collections::{HashMap, HashSet};
 use timewise_profile::{NameId, OsEvent, OsEventKind, Profile};
@@ -38,7 +39,7 @@ impl<'a> InRun<'a, '_> {
             kind: event.kind,
             name: event.name.map(|name| self.name(name)),
             object: self.object(event).filter(|object| everywhere.contains(object)),
-            failed: event.result.is_some_and(|result| result < 0),
+            failed: has_failed(event),
         }
     }
 }

@@ -10,10 +10,11 @@
 //! where both sides have several runs, the lower limit of the difference's 95 % interval must exceed the share.
 
 use crate::estimate::{Difference, Estimate};
-use crate::lanes::{Lanes, of_runs};
+use crate::summary::{is_call, name_of};
 use std::fmt;
 use std::str::FromStr;
-use timewise_profile::{OsEvent, Profile, RunKind};
+use timewise_profile::ends::ended_otherwise;
+use timewise_profile::{Exit, OsEvent, Profile, RunKind};
 
 /// What must not grow.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -57,6 +58,21 @@ pub enum GateError {
     /// Chance is not known.
     #[error("one run of a side tells nothing of how much elapsed time varies: record several with --rounds")]
     OneRun,
+    /// TEST did not end as BASE did.
+    #[error(
+        "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
+        .test.in_words(),
+        .base.in_words()
+    )]
+    EndedOtherwise {
+        /// How BASE's runs ended.
+        base: Exit,
+        /// How one of TEST's did.
+        test: Exit,
+    },
+    /// A run has more events than were kept.
+    #[error("{0} events of a run were not kept, so no condition can be judged: record less at a time")]
+    Truncated(u64),
 }
 
 impl FromStr for Gate {
@@ -92,12 +108,23 @@ impl fmt::Display for Gate {
     }
 }
 
+/// How many events of the first run that has too many were not kept.
+pub fn truncated(profile: &Profile) -> Option<u64> {
+    profile.runs_of(RunKind::Events).map(|run| run.lost_samples).find(|&lost| lost > 0)
+}
+
 impl Gate {
     /// Judges the condition.
     ///
     /// # Errors
     /// It cannot be judged.
     pub fn judge(&self, base: &Profile, test: &Profile) -> Result<Verdict, GateError> {
+        if let Some((base, test)) = ended_otherwise(base, test) {
+            return Err(GateError::EndedOtherwise { base, test });
+        }
+        if let Some(lost) = truncated(base).or(truncated(test)) {
+            return Err(GateError::Truncated(lost));
+        }
         let [base, test] = [base, test].map(|profile| Estimate::of(&self.amounts(profile)));
         let difference = Difference::between(base, test);
         if self.metric == Metric::Elapsed && difference.within.is_none() {
@@ -115,14 +142,15 @@ impl Gate {
             return profile.runs_of(RunKind::Events).map(|run| run.elapsed_ns as f64).collect();
         }
         let counts = |event: &&OsEvent| match &self.metric {
-            Metric::Calls(name) => {
-                event.name.is_some_and(|id| profile.os_names[id.index()] == name.as_bytes())
-            }
+            Metric::Calls(name) => is_call(event) && name_of(profile, event) == Some(name.as_bytes()),
             Metric::Elapsed | Metric::Events => true,
         };
-        let of_run = |lanes: &Lanes| {
-            lanes.values().flat_map(|lane| &lane.events).copied().filter(counts).count() as f64
-        };
-        of_runs(profile).iter().map(of_run).collect()
+        let mut amounts = vec![0.0; profile.runs.len()];
+        for event in profile.os_events.iter().filter(counts) {
+            let process = profile.threads[event.thread.index()].process;
+            amounts[profile.processes[process.index()].run.index()] += 1.0;
+        }
+        let of_runs = profile.runs.iter().zip(amounts).filter(|(run, _)| run.kind == RunKind::Events);
+        of_runs.map(|(_, amount)| amount).collect()
     }
 }

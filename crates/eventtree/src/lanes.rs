@@ -3,14 +3,51 @@
 use std::collections::{BTreeMap, HashMap};
 use timewise_profile::{OsEvent, ProcessId, Profile, RunId, RunKind, ThreadId};
 
-/// Where a thread stands among the processes of its run: the same in each run of a program that does the same.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A process by its place among those of its run: the same in each run of a program that does the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessKey(u32);
+
+/// Where a thread stands among those of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaneKey {
-    /// From the first process to the thread's own: the program's file name, empty for the first process, whose name may
-    /// be another in another build; and how many children of that name its parent made before.
-    pub processes: Vec<(Vec<u8>, u32)>,
+    /// Its process.
+    pub process: ProcessKey,
     /// How many threads its process had before.
     pub thread: u32,
+}
+
+/// What makes a process the same: the one that made it, the program's file name, empty for the first process, whose name may
+/// be another in another build; and how many children of that name its maker made before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Descent {
+    parent: Option<ProcessKey>,
+    name: Vec<u8>,
+    before: u32,
+}
+
+/// The processes of all runs that are compared.
+#[derive(Clone, Debug, Default)]
+pub struct Processes {
+    keys: HashMap<Descent, ProcessKey>,
+    all: Vec<Descent>,
+}
+
+impl Processes {
+    fn key(&mut self, descent: Descent) -> ProcessKey {
+        let next = ProcessKey(self.all.len() as u32);
+        let all = &mut self.all;
+        *self.keys.entry(descent.clone()).or_insert_with(|| {
+            all.push(descent);
+            next
+        })
+    }
+
+    /// A process and those above it, each as its name, and how many children of that name its maker made before.
+    pub fn ancestry(&self, key: ProcessKey) -> impl Iterator<Item = (&[u8], u32)> {
+        let descent = |key: ProcessKey| &self.all[key.0 as usize];
+        let upwards = std::iter::successors(Some(descent(key)), move |below| below.parent.map(descent));
+        upwards.map(|descent| (descent.name.as_slice(), descent.before))
+    }
 }
 
 /// One thread's events, in order.
@@ -26,25 +63,24 @@ pub struct Lane<'a> {
 pub type Lanes<'a> = BTreeMap<LaneKey, Lane<'a>>;
 
 /// Those of each run in which events were recorded.
-pub fn of_runs(profile: &Profile) -> Vec<Lanes<'_>> {
+pub fn of_runs<'a>(profile: &'a Profile, known: &mut Processes) -> Vec<Lanes<'a>> {
     let mut events: Vec<Vec<&OsEvent>> = vec![Vec::new(); profile.threads.len()];
     for event in &profile.os_events {
         events[event.thread.index()].push(event);
     }
-    let processes = Ordered::new(profile, &events);
+    let mut processes = Ordered::new(profile, &events);
     let runs = profile.runs.iter().enumerate().filter(|(_, run)| run.kind == RunKind::Events);
-    let mut lanes: HashMap<RunId, Lanes> = runs.map(|(id, _)| (RunId(id as u32), Lanes::new())).collect();
-    for (process, threads) in processes.threads.iter().enumerate() {
-        let path = processes.path(ProcessId(process as u32));
+    let mut lanes: BTreeMap<RunId, Lanes> = runs.map(|(id, _)| (RunId(id as u32), Lanes::new())).collect();
+    for process in 0..profile.processes.len() {
         let Some(lanes) = lanes.get_mut(&profile.processes[process].run) else { continue };
-        for (number, &thread) in threads.iter().enumerate() {
-            let key = LaneKey { processes: path.clone(), thread: number as u32 };
+        for number in 0..processes.threads[process].len() {
+            let thread = processes.threads[process][number];
+            let key =
+                LaneKey { process: processes.key(ProcessId(process as u32), known), thread: number as u32 };
             lanes.insert(key, Lane { thread, events: std::mem::take(&mut events[thread.index()]) });
         }
     }
-    let mut lanes: Vec<(RunId, Lanes)> = lanes.into_iter().collect();
-    lanes.sort_unstable_by_key(|(run, _)| *run);
-    lanes.into_iter().map(|(_, lanes)| lanes).collect()
+    lanes.into_values().collect()
 }
 
 /// Processes and threads in the order in which they began.
@@ -54,6 +90,9 @@ struct Ordered<'a> {
     threads: Vec<Vec<ThreadId>>,
     /// Of each process, how many siblings of its name began before.
     ordinals: Vec<u32>,
+    keys: Vec<Option<ProcessKey>>,
+    /// Those that were gone up from, or are.
+    passed: Vec<bool>,
 }
 
 impl<'a> Ordered<'a> {
@@ -76,19 +115,27 @@ impl<'a> Ordered<'a> {
             ordinals[process] = *before;
             *before += 1;
         }
-        Ordered { profile, threads, ordinals }
+        let (keys, passed) = (vec![None; threads.len()], vec![false; threads.len()]);
+        Ordered { profile, threads, ordinals, keys, passed }
     }
 
-    fn path(&self, process: ProcessId) -> Vec<(Vec<u8>, u32)> {
-        let mut path = Vec::new();
+    /// That of a process, once those of all above it are known.
+    fn key(&mut self, process: ProcessId, known: &mut Processes) -> ProcessKey {
+        let mut unknown = Vec::new();
         let mut next = Some(process);
-        // A damaged file may have a process among its own ancestors.
-        while let Some(at) = next.filter(|_| path.len() <= self.ordinals.len()) {
-            path.push((name(self.profile, at.index()).to_vec(), self.ordinals[at.index()]));
+        // A damaged file may have a process among those that it descends from.
+        while let Some(at) = next.filter(|at| !std::mem::replace(&mut self.passed[at.index()], true)) {
+            unknown.push(at);
             next = self.profile.processes[at.index()].parent;
         }
-        path.reverse();
-        path
+        let mut parent = next.and_then(|above| self.keys[above.index()]);
+        while let Some(at) = unknown.pop() {
+            let (name, before) = (name(self.profile, at.index()).to_vec(), self.ordinals[at.index()]);
+            let key = known.key(Descent { parent, name, before });
+            self.keys[at.index()] = Some(key);
+            parent = Some(key);
+        }
+        parent.unwrap_or(ProcessKey(0))
     }
 }
 

@@ -31,7 +31,7 @@ impl Level {
 }
 
 fn is_about_files(name: &[u8]) -> bool {
-    const CALLS: [&str; 34] = [
+    const CALLS: [&str; 39] = [
         "accept",
         "accept4",
         "bind",
@@ -46,11 +46,14 @@ fn is_about_files(name: &[u8]) -> bool {
         "fork",
         "fsync",
         "ftruncate",
+        "ftruncate64",
         "link",
         "linkat",
         "listen",
         "mkdir",
         "mkdirat",
+        "mknod",
+        "mknodat",
         "open",
         "openat",
         "openat2",
@@ -61,11 +64,13 @@ fn is_about_files(name: &[u8]) -> bool {
         "symlink",
         "symlinkat",
         "truncate",
+        "truncate64",
         "unlink",
         "unlinkat",
         "vfork",
         "wait4",
         "waitid",
+        "waitpid",
     ];
     CALLS.binary_search_by(|call| call.as_bytes().cmp(name)).is_ok()
 }

@@ -92,8 +92,18 @@ fn processes_are_the_same_by_their_place_in_the_tree() {
     let begins = |lane: &LaneTree| lane.events[0].event.begin_ns;
     assert_eq!(comparison.lanes.iter().map(begins).collect::<Vec<_>>(), [0, 10, 20]);
     let [only] = &comparison.elsewhere[..] else { panic!("{:?}", comparison.elsewhere) };
-    assert_eq!(only.key.processes, [(vec![], 0), (b"as".to_vec(), 1)]);
+    let ancestry: Vec<(&[u8], u32)> = comparison.processes.ancestry(only.key.process).collect();
+    assert_eq!(ancestry, [(&b"as"[..], 1), (b"", 0)]);
     assert_eq!((only.base_runs, only.test_runs), (0, 1));
+}
+
+/// No recording has one, but a damaged file may.
+#[test]
+fn a_process_may_descend_from_itself() {
+    let life = [made(Begin, "", 0), made(End, "", 9)];
+    let circle = run(&[(Some(1), "/bin/a", &life), (Some(0), "/bin/b", &life), (Some(2), "/bin/c", &life)]);
+    let comparison = Comparison::new(&circle, Some(&circle));
+    assert_eq!((comparison.lanes.len(), comparison.elsewhere.len()), (3, 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod made;
 use made::{made, run};
 use timewise_eventtree::{Gate, GateError, Verdict};
 use timewise_profile::OsEventKind::{Begin, Call, End};
-use timewise_profile::Profile;
+use timewise_profile::{Exit, Profile};
 
 /// Runs with so many calls each, and of so many nanoseconds.
 fn runs(all: &[(u64, u64)]) -> Profile {
@@ -46,6 +46,24 @@ fn what_varies_by_itself_fails_nothing() {
     assert!(!fails("elapsed>1%", &[(4, 150), (4, 120), (4, 160)]));
     assert!(fails("elapsed>1%", &[(4, 500), (4, 520), (4, 510)]));
     assert_eq!(judge("elapsed>1%", &base, &[(4, 500)]), Err(GateError::OneRun));
+}
+
+#[test]
+fn what_ended_otherwise_or_was_not_kept_is_not_judged() {
+    let gate: Gate = "events>0%".parse().unwrap();
+    let ended = |exit| {
+        let mut profile = runs(&[(4, 9), (4, 9)]);
+        profile.runs[1].exit = exit;
+        profile.runs[0].exit = Exit::Code(0);
+        profile
+    };
+    let (fine, crashed) = (Exit::Code(0), Exit::Signal(11));
+    assert!(gate.judge(&ended(fine), &ended(fine)).is_ok());
+    let judged = gate.judge(&ended(fine), &ended(crashed));
+    assert_eq!(judged, Err(GateError::EndedOtherwise { base: fine, test: crashed }));
+    let mut full = ended(fine);
+    full.runs[1].lost_samples = 7;
+    assert_eq!(gate.judge(&ended(fine), &full), Err(GateError::Truncated(7)));
 }
 
 #[test]

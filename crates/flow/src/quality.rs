@@ -166,7 +166,7 @@ impl Quality {
     fn warn_of_differing_runs(&mut self, profile: &Profile, generated_share: f64) {
         let mut differences = Vec::new();
         if let Some((first, other)) = differing_ends(profile) {
-            let told = |run: &Run| format!("{} {}", kind_in_words(run.kind), end_in_words(run.exit));
+            let told = |run: &Run| format!("{} {}", kind_in_words(run.kind), run.exit.in_words());
             differences.push(format!("{}, {}", told(first), told(other)));
         }
         if self.same_output == Some(false) {
@@ -238,15 +238,6 @@ pub fn kind_in_words(kind: RunKind) -> &'static str {
         RunKind::Branches => "branch tracing",
         RunKind::Events => "event recording",
         RunKind::Simulation => "simulation",
-    }
-}
-
-/// How a run ended, as what is said of it.
-pub fn end_in_words(exit: Exit) -> String {
-    match exit {
-        Exit::Code(code) => format!("ended with status {code}"),
-        Exit::Signal(signal) => format!("was ended by signal {signal}"),
-        Exit::Unknown => "was not seen to end".into(),
     }
 }
 

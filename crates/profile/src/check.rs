@@ -285,6 +285,8 @@ impl Profile {
         let latest =
             self.os_events.iter().map(|event| event.end_ns.unwrap_or(event.begin_ns).max(event.cpu_ns));
         at_most("times of events", latest.max().into_iter().map(u128::from), MOST)?;
+        let took = self.os_events.iter().filter_map(|event| Some(event.end_ns? - event.begin_ns));
+        at_most("times that events took", took.map(u128::from), MOST)?;
         let tallied = self.tallies.iter().flat_map(|tally| [tally.executions, tally.cpu_ns, tally.variance]);
         at_most("tallies", tallied.map(u128::from), MOST)?;
         let waits = self.waits.iter().filter_map(|wait| wait.times);

@@ -10,6 +10,7 @@ mod accounts;
 mod append;
 mod check;
 mod conservation;
+pub mod ends;
 mod model;
 pub mod store;
 

@@ -218,7 +218,8 @@ fn out_of_the_runtime(arena: &Arena, visits: &Visits, group: &mut Group) -> Resu
         }
         leaving.retain(|Leaving { tracee, area, .. }| {
             // SAFETY: within the file; its thread stands.
-            let is_at_work = |&area: &*mut ThreadArea| unsafe { (&raw const (*area).answer).read_volatile() } != answer::DONE;
+            let is_at_work =
+                |&area: &*mut ThreadArea| unsafe { (&raw const (*area).answer).read_volatile() } != answer::DONE;
             let Some(area) = area.filter(is_at_work) else { return true };
             // SAFETY: as above.
             unsafe { (*area).wanted.store(STANDS, Ordering::Relaxed) };

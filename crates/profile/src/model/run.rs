@@ -31,6 +31,17 @@ pub enum Exit {
     Unknown,
 }
 
+impl Exit {
+    /// How it ended, as what is said of it.
+    pub fn in_words(self) -> String {
+        match self {
+            Exit::Code(code) => format!("ended with status {code}"),
+            Exit::Signal(signal) => format!("was ended by signal {signal}"),
+            Exit::Unknown => "was not seen to end".into(),
+        }
+    }
+}
+
 /// One execution of the profiled program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {

@@ -4,13 +4,13 @@ use super::{By, Grain};
 use crate::number::count;
 use crate::visible::visible;
 use std::collections::HashSet;
-use timewise_diff::ends::{ended_otherwise, printed_otherwise};
 use timewise_diff::gate::Metric;
 use timewise_diff::waiting::knows_waiting;
 use timewise_diff::{Comparison, Gate, Verdict, Work, share_a_run};
 use timewise_flow::naming::to_type;
-use timewise_flow::quality::{end_in_words, kind_in_words};
+use timewise_flow::quality::kind_in_words;
 use timewise_flow::{Analysis, RoutineId};
+use timewise_profile::ends::{ended_otherwise, printed_otherwise};
 use timewise_profile::{Exit, Module, Profile, Run};
 
 /// One line: what was asked, whether it holds, and what was found.
@@ -130,7 +130,7 @@ fn ends_of(side: &str, profile: &Profile) -> Vec<String> {
     let known: Vec<_> = profile.runs.iter().filter(|run| run.exit != Exit::Unknown).collect();
     let Some(first) = known.first() else { return Vec::new() };
     if known.iter().all(|run| run.exit == first.exit) {
-        return vec![format!("{side} {}", end_in_words(first.exit))];
+        return vec![format!("{side} {}", first.exit.in_words())];
     }
     let runs = profile.runs.iter().enumerate().filter(|(_, run)| run.exit != Exit::Unknown);
     let told = |(at, run): (usize, &Run)| {
@@ -139,7 +139,7 @@ fn ends_of(side: &str, profile: &Profile) -> Vec<String> {
             1 => String::new(),
             _ => format!(" {}", of_kind(&profile.runs[..=at])),
         };
-        format!("{side}'s {} run{number} {}", kind_in_words(run.kind), end_in_words(run.exit))
+        format!("{side}'s {} run{number} {}", kind_in_words(run.kind), run.exit.in_words())
     };
     runs.map(told).collect()
 }

@@ -159,7 +159,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         differing: lane.differing.iter().map(DifferingFields::from).collect(),
     };
     let elsewhere = |row: &timewise_eventtree::Elsewhere| Elsewhere {
-        thread: label::thread(&row.key, b""),
+        thread: label::thread(comparison, &row.key, b""),
         base_runs: row.base_runs,
         test_runs: row.test_runs,
     };

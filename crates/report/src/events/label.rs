@@ -44,21 +44,22 @@ pub fn node(profile: &Profile, lane: &LaneTree, node: &Node) -> String {
 /// A thread that all runs have.
 pub fn lane(comparison: &Comparison, lane: &LaneTree) -> String {
     let process = comparison.base.threads[lane.thread.index()].process;
-    thread(&lane.key, &comparison.base.processes[process.index()].executable)
+    thread(comparison, &lane.key, &comparison.base.processes[process.index()].executable)
 }
 
-/// A thread by its process and those above it, but for the first, which is above all; `executable` is of the first one, where that is known.
-pub fn thread(key: &LaneKey, executable: &[u8]) -> String {
+/// A thread by its process and those above it, but for the first, which is above all and known by `executable`, if at all.
+pub fn thread(comparison: &Comparison, key: &LaneKey, executable: &[u8]) -> String {
     let own = file_name(&String::from_utf8_lossy(executable)).to_string();
     let first = if own.is_empty() { "the program".to_string() } else { own };
-    let process = |(name, before): &(Vec<u8>, u32)| {
+    let process = |(name, before): (&[u8], u32)| {
         let name = String::from_utf8_lossy(name);
         match before {
             0 => name.into_owned(),
             _ => format!("{name} #{}", before + 1),
         }
     };
-    let below: Vec<String> = key.processes.iter().skip(1).rev().map(process).collect();
+    let mut below: Vec<String> = comparison.processes.ancestry(key.process).map(process).collect();
+    below.pop();
     let path = if below.is_empty() { first } else { below.join(" < ") };
     if key.thread == 0 { path } else { format!("{path}, thread {}", key.thread + 1) }
 }

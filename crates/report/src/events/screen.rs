@@ -252,7 +252,7 @@ fn elsewhere(comparison: &Comparison, style: Style) -> String {
     let mut table = Table::new(columns.collect());
     for lane in comparison.elsewhere.iter().take(MOST_DIFFERING) {
         let runs = [lane.base_runs, lane.test_runs].map(|runs| grouped(runs as u64));
-        let cells = runs.into_iter().take(sides.len()).chain([label::thread(&lane.key, b"")]);
+        let cells = runs.into_iter().take(sides.len()).chain([label::thread(comparison, &lane.key, b"")]);
         table.row(Tone::Plain, cells.collect());
     }
     let title = style.paint(Tone::Heading, "Threads that are not in every run, and in how many they are");

@@ -14,6 +14,7 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     let share = |amount: f64| signed(amount / verdict.base);
     let grown = match verdict.base > 0.0 {
         true => share(verdict.difference.amount),
+        false if verdict.test == 0.0 => "neither side has any".into(),
         false => "BASE has none".into(),
     };
     let limits = |within: f64| {
@@ -45,6 +46,7 @@ mod tests {
             told("calls:stat>0%", 0.0, 2.5, Some(1.0)),
             "gate failed: calls:stat>0%: BASE has none, 0 → 2.5"
         );
+        assert!(told("calls:opneat>0%", 0.0, 0.0, None).contains(": neither side has any, 0 → 0"));
         assert_eq!(
             told("elapsed>5%", 2e6, 1e6, Some(5e5)),
             "gate failed: elapsed>5%: -50.0 % (95 %: -75.0 % to -25.0 %), 2.00 ms → 1.00 ms"

@@ -1,7 +1,7 @@
 //! Whether the programs of two profiles ended alike and printed the same: one that crashed did less work, however fast
 //! it was.
 
-use timewise_profile::{Exit, Profile};
+use crate::model::{Exit, Profile};
 
 /// How all runs of BASE ended, and how a run of TEST did that ended otherwise. Where BASE's own runs ended in several
 /// ways, TEST's may, too.
@@ -34,7 +34,7 @@ fn common<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timewise_profile::{Run, RunKind};
+    use crate::model::{Run, RunKind};
 
     fn ended(exits: &[Exit]) -> Profile {
         let run = |&exit| Run { exit, ..Run::new(RunKind::Counting) };
