@@ -10,7 +10,9 @@ pub use storages::{STACK_POINTER, Storages, storage_name};
 use crate::decode::by_library;
 use crate::memory::{Access, Accesses, Extent, accesses, addressed};
 use crate::stack_change::change;
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 
 /// How far it is known what an instruction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
