@@ -5,7 +5,7 @@ use crate::rows::compact;
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
-use crate::{csv, heading};
+use crate::{csv, heading, origin};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -50,6 +50,7 @@ fn share(part: u64, whole: u64) -> f64 {
 pub fn text(mixed: &Mixed, limit: Option<usize>, style: Style) -> String {
     let Mixed { analysis, whole, .. } = mixed;
     let mut out = heading::heading(analysis.profile, style);
+    out += &origin::doubts(analysis, style);
     let facts =
         format!("{} instructions executed · {} bytes of code", count(whole.instructions), count(whole.bytes));
     out += &style.wrap(Tone::Heading, &facts);

@@ -311,6 +311,14 @@ fn traced(profile: &Profile) -> Option<String> {
     })
 }
 
+/// What reports of executions alone say of how well these were counted: all warnings, and that counts are not complete, which
+/// a profile may say without one.
+pub fn doubts(analysis: &Analysis, style: Style) -> String {
+    let is_incomplete = analysis.profile.exactness() == Exactness::Incomplete;
+    let told = is_incomplete.then(|| style.wrap(Tone::Warning, "warning: counts are not complete"));
+    told.unwrap_or_default() + &warnings(analysis, style)
+}
+
 /// All warnings, a line each.
 pub fn warnings(analysis: &Analysis, style: Style) -> String {
     let warnings = analysis.quality.warnings.iter();

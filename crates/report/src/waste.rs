@@ -6,7 +6,7 @@ use crate::rows::compact;
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
-use crate::{csv, heading, labels};
+use crate::{csv, heading, labels, origin};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use timewise_flow::{Analysis, InstructionId, RoutineId};
@@ -192,6 +192,7 @@ fn removable(waste: &Waste) -> u64 {
 /// A screen: how much, of which kinds, in which functions, and the instructions that were executed for nothing most often.
 pub fn text(analysis: &Analysis, waste: &Waste, limit: Option<usize>, style: Style) -> String {
     let mut out = heading::heading(analysis.profile, style);
+    out += &origin::doubts(analysis, style);
     let wasted = waste.wasted(|_| true);
     out += &style.wrap(
         Tone::Heading,

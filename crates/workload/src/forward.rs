@@ -225,7 +225,12 @@ impl Machine {
                 Operand::Constant(value) => inputs.push(Value::constant(value)),
             }
         }
-        let implicit = effects.reads.without(explicit).without(effects.addresses);
+        // What `leave` and `pop` load is none of their operands.
+        let is_operand = effects.operands.contains(&Some(Operand::Memory));
+        if !is_operand && effects.accesses.iter().any(|access| access.reads) {
+            inputs.push(loaded?);
+        }
+        let implicit = effects.reads.without(explicit).without(effects.only_in_addresses);
         inputs.extend(implicit.iter().map(|storage| self.registers[usize::from(storage)]));
         Some(inputs)
     }
@@ -288,7 +293,7 @@ impl Machine {
         }
         match (effects.operation, effects.operands[1]) {
             (Operation::Move { bytes }, Some(Operand::Register { storage: from, .. })) => {
-                // A frame pointer is for whoever looks at the stack.
+                // Not everything that reads a register could read the stack pointer.
                 let is_alike = (from < 16) == (storage < 16) && from != STACK_POINTER;
                 if from != storage && is_alike {
                     let is_whole = self.registers[usize::from(from)] == value;

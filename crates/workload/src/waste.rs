@@ -8,7 +8,7 @@ use crate::ways::{Way, Ways};
 use std::collections::{BTreeMap, HashMap};
 use timewise_flow::{Analysis, InstructionId, RoutineId};
 use timewise_isa::effects::{Effects, Storages};
-use timewise_profile::BlockId;
+use timewise_profile::{BlockId, RunKind};
 
 /// What of a profile was executed for nothing.
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub fn waste(analysis: &Analysis) -> Waste {
             on_paths = blocks.iter().map(of_block).fold(on_paths, u64::saturating_add);
         }
         let mut function = Function::new(analysis, &liveness);
-        for chain in ways.chains(code, &blocks) {
+        for chain in ways.chains(&blocks) {
             function.look_at(&chain, |_| false);
         }
         let always = function.take();
@@ -78,21 +78,30 @@ pub fn waste(analysis: &Analysis) -> Waste {
             function.look_at(&path, |instruction| always.contains_key(&instruction));
         }
         let found = always.into_iter().chain(function.take());
-        instructions.extend(found.map(|(instruction, reasons)| wasted(analysis, instruction, &reasons)));
+        let wasted = found.map(|(instruction, reasons)| wasted(analysis, &exact, instruction, &reasons));
+        // Of several runs, less than half an execution in each is none.
+        instructions.extend(wasted.filter(|wasted| wasted.executions > 0));
     }
     instructions.sort_by_key(|wasted| (std::cmp::Reverse(wasted.executions), wasted.instruction));
     Waste { executed: code.instructions_executed(), on_paths, instructions }
 }
 
-/// An instruction with its reasons added up.
-fn wasted(analysis: &Analysis, instruction: InstructionId, reasons: &BTreeMap<Reason, u64>) -> Wasted {
+/// An instruction with its reasons added up, as executions of an average run.
+fn wasted(
+    analysis: &Analysis,
+    exact: &Exact,
+    instruction: InstructionId,
+    reasons: &BTreeMap<Reason, u64>,
+) -> Wasted {
     let of = analysis.code.executions(instruction);
+    let all = exact.executions[analysis.block_of(instruction).index()];
     let sum = |is_meant: fn(Kind) -> bool| {
         let meant = reasons.iter().filter(|((kind, ..), _)| is_meant(*kind));
-        meant
-            .map(|(_, executions)| executions)
-            .fold(0, |sum: u64, executions| sum.saturating_add(*executions))
-            .min(of)
+        let total = meant.map(|(_, executions)| executions).fold(0u64, |sum, more| sum.saturating_add(*more));
+        let runs = analysis.profile.runs_to_average(RunKind::Counting) as u64;
+        let average = total.saturating_add(runs / 2) / runs;
+        // What is not so each time must not come to be so by rounding.
+        average.min(if total < all { of.saturating_sub(1) } else { of })
     };
     let main = reasons.iter().max_by_key(|(_, executions)| **executions);
     let (kind, storage, because) = main.map_or((Kind::Dead, None, None), |(reason, _)| *reason);
@@ -144,3 +153,6 @@ impl<'a> Function<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

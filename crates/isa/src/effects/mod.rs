@@ -10,15 +10,17 @@ pub use storages::{STACK_POINTER, Storages, storage_name};
 use crate::decode::by_library;
 use crate::memory::{Access, Accesses, Extent, accesses, addressed};
 use crate::stack_change::change;
-use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
 
 /// How far it is known what an instruction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nature {
     /// It writes what its operands say, and does nothing else: without its results it could as well not be there.
     Pure,
-    /// What it reads and writes is known, but it does more than that, or may: it branches, moves the stack pointer, divides,
-    /// raises exceptions of floating point.
+    /// What it reads and writes is known, but it does more than that, or may: it branches, writes the stack pointer, copies it
+    /// for whoever looks at the stack, divides, raises exceptions of floating point.
     Fixed,
     /// It is executed for its length, its place or a cache, and has no results.
     Idle,
@@ -35,6 +37,8 @@ pub struct Effects {
     pub reads: Storages,
     /// What of it addresses of memory are made of.
     pub addresses: Storages,
+    /// What of these its results depend on in no other way.
+    pub only_in_addresses: Storages,
     /// What of it another register of the same value could take the place of.
     pub replaceable: Storages,
     /// What it may write, wholly or in part.
@@ -74,6 +78,7 @@ pub fn effects(bytes: &[u8], address: u64) -> Effects {
         nature: nature::nature(&instruction),
         reads: Storages::NONE,
         addresses: Storages::NONE,
+        only_in_addresses: Storages::NONE,
         replaceable: Storages::NONE,
         writes: Storages::NONE,
         overwrites: Storages::NONE,
@@ -91,6 +96,10 @@ pub fn effects(bytes: &[u8], address: u64) -> Effects {
         registers(&instruction, &mut effects);
         flags(&instruction, bytes, &mut effects);
         stack(&instruction, &mut effects);
+    }
+    // What lies beyond the stack pointer is a signal handler's: wherever it points to, and for however long, matters.
+    if effects.nature == Nature::Pure && effects.writes.contains(STACK_POINTER) {
+        effects.nature = Nature::Fixed;
     }
     if effects.nature == Nature::Barrier {
         (effects.reads, effects.writes) = (Storages::ALL, Storages::ALL);
@@ -145,12 +154,24 @@ fn registers(instruction: &Instruction, effects: &mut Effects) {
             OpAccess::None | OpAccess::NoMemAccess => {}
         }
     }
+    effects.only_in_addresses = effects.addresses.without(read_as_values(instruction));
     if crate::form::merges(instruction) {
         let merged = Storages::of(instruction.op0_register());
         effects.reads = effects.reads.union(merged);
         fixed = fixed.union(merged);
     }
     effects.replaceable = explicit.without(fixed);
+}
+
+/// Registers that are read also if no address of an operand is made of them.
+fn read_as_values(instruction: &Instruction) -> Storages {
+    let mut elsewhere = *instruction;
+    elsewhere.set_memory_base(Register::None);
+    elsewhere.set_memory_index(Register::None);
+    let mut factory = InstructionInfoFactory::new();
+    let used = factory.info(&elsewhere).used_registers().iter();
+    let read = used.filter(|used| used.access() != OpAccess::Write);
+    read.fold(Storages::NONE, |read, used| read.union(Storages::of(used.register())))
 }
 
 /// Whether any register could be this operand: the count of a shift is always in `cl`, and only four have a second byte.

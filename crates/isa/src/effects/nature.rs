@@ -20,11 +20,16 @@ pub(super) fn nature(instruction: &Instruction) -> Nature {
         _ => return Nature::Barrier,
     }
     let memory = (0..instruction.op_count()).any(|n| in_memory(instruction.op_kind(n)));
-    if instruction.has_lock_prefix() || repeats(instruction) || instruction.mnemonic() == Xchg && memory {
+    let is_atomic = instruction.has_lock_prefix() || instruction.mnemonic() == Xchg && memory;
+    // Some of the latter share their mnemonics with vector instructions.
+    if is_atomic || repeats(instruction) || instruction.is_string_instruction() {
         return Nature::Barrier;
     }
     if is_idle(instruction) {
         return Nature::Idle;
+    }
+    if is_frame_pointer(instruction) {
+        return Nature::Fixed;
     }
     match instruction.mnemonic() {
         // Where in memory the bit lies depends on a register.
@@ -53,6 +58,19 @@ fn is_idle(instruction: &Instruction) -> bool {
                 && instruction.op0_register().is_gpr64()
         }
         _ => prefetched(instruction).is_some(),
+    }
+}
+
+/// Whether it makes what may be a frame pointer, which is for whoever looks at the stack: all of the stack pointer copied to
+/// a register, or an address on the stack put into `rbp`.
+fn is_frame_pointer(instruction: &Instruction) -> bool {
+    let is_register = instruction.op0_kind() == OpKind::Register && instruction.op0_register().is_gpr64();
+    match instruction.mnemonic() {
+        Mnemonic::Mov => is_register && instruction.op1_register() == Register::RSP,
+        Mnemonic::Lea => {
+            instruction.op0_register() == Register::RBP && instruction.memory_base() == Register::RSP
+        }
+        _ => false,
     }
 }
 

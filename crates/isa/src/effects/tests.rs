@@ -75,6 +75,63 @@ fn natures() {
     assert_eq!(nature(&[0x8e, 0xd8]), Nature::Barrier); // mov ds,eax
     assert_eq!(nature(&[0x06]), Nature::Barrier); // no instruction
     assert_eq!(nature(&[0x0f, 0xab, 0x03]), Nature::Barrier); // bts [rbx],eax
+    assert_eq!(nature(&[0xa5]), Nature::Barrier); // movsd of strings
+    assert_eq!(nature(&[0xf2, 0x0f, 0x10, 0x03]), Nature::Pure); // movsd xmm0,[rbx]
+}
+
+#[test]
+fn what_writes_the_stack_pointer_does_more_than_that() {
+    for bytes in [
+        &[0x48, 0x81, 0xec, 0x38, 1, 0, 0][..], // sub rsp,0x138
+        &[0x48, 0x29, 0xc4],                    // sub rsp,rax
+        &[0x48, 0x83, 0xc4, 8],                 // add rsp,8
+        &[0x48, 0x89, 0xec],                    // mov rsp,rbp
+        &[0x4c, 0x89, 0xc4],                    // mov rsp,r8
+        &[0x48, 0x8b, 0x20],                    // mov rsp,[rax]
+        &[0x48, 0x8d, 0x64, 0x24, 8],           // lea rsp,[rsp+8]
+        &[0x48, 0x83, 0xe4, 0xf0],              // and rsp,-16
+        &[0x83, 0xec, 8],                       // sub esp,8
+        &[0x48, 0x94],                          // xchg rax,rsp
+        &[0x48, 0x0f, 0x44, 0xe0],              // cmove rsp,rax
+        &[0x5c],                                // pop rsp
+        &[0xc9],                                // leave
+    ] {
+        let effects = of(bytes);
+        assert!(effects.writes.contains(STACK_POINTER), "{bytes:x?}");
+        assert_eq!(effects.nature, Nature::Fixed, "{bytes:x?}");
+    }
+    assert_eq!(of(&[0x48, 0x39, 0xc4]).nature, Nature::Pure); // cmp rsp,rax
+}
+
+#[test]
+fn frame_pointers_are_for_others() {
+    for bytes in [
+        &[0x48, 0x89, 0xe5][..],       // mov rbp,rsp
+        &[0x49, 0x89, 0xe2],           // mov r10,rsp
+        &[0x48, 0x8d, 0x6c, 0x24, 16], // lea rbp,[rsp+16]
+    ] {
+        assert_eq!(of(bytes).nature, Nature::Fixed, "{bytes:x?}");
+    }
+    for bytes in [
+        &[0x89, 0xe0][..],             // mov eax,esp
+        &[0x48, 0x89, 0x20],           // mov [rax],rsp
+        &[0x48, 0x8d, 0x7c, 0x24, 16], // lea rdi,[rsp+16]
+    ] {
+        assert_eq!(of(bytes).nature, Nature::Pure, "{bytes:x?}");
+    }
+}
+
+#[test]
+fn what_is_read_for_addresses_alone() {
+    let of = |bytes: &[u8]| numbers(of(bytes).only_in_addresses);
+    assert_eq!(of(&[0x48, 0x03, 0x04, 0x8b]), [1, 3]); // add rax,[rbx+rcx*4]
+    assert_eq!(of(&[0x48, 0xf7, 0x20]), []); // mul qword [rax]
+    assert_eq!(of(&[0x48, 0xf7, 0x23]), [3]); // mul qword [rbx]
+    assert_eq!(of(&[0x48, 0xf7, 0x3a]), []); // idiv qword [rdx]
+    assert_eq!(of(&[0xc4, 0xe2, 0xf3, 0xf6, 0x02]), []); // mulx rax,rcx,[rdx]
+    assert_eq!(of(&[0xd3, 0x21]), []); // shl dword [rcx],cl
+    assert_eq!(of(&[0x48, 0x01, 0x00]), []); // add [rax],rax
+    assert_eq!(of(&[0xc9]), []); // leave
 }
 
 #[test]

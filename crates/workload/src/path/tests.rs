@@ -143,6 +143,30 @@ fn memory_of_one_base_is_told_apart_and_all_else_is_not() {
 }
 
 #[test]
+fn results_depend_on_what_no_operand_says() {
+    let last = |code: &[&[u8]]| *kinds(code).last().unwrap();
+    let (first, second): (&[u8], &[u8]) = (&[0x48, 0x8d, 0x04, 0x24], &[0x48, 0x8d, 0x44, 0x24, 8]); // lea rax,[rsp+N]
+    let (store, again): (&[u8], &[u8]) = (&[0x48, 0x89, 0x0c, 0x24], &[0x48, 0x89, 0x4c, 0x24, 8]); // mov [rsp+N],rcx
+    let (multiply, copy): (&[u8], &[u8]) = (&[0x48, 0xf7, 0x20], &[0x49, 0x89, 0xc0]); // mul qword [rax]; mov r8,rax
+    assert_eq!(last(&[store, again, first, multiply, copy, second, multiply, copy]), None);
+    assert_eq!(last(&[store, again, first, multiply, copy, first, multiply, copy]), Some(Kind::Unchanged));
+    let (leave, copy): (&[u8], &[u8]) = (&[0xc9], &[0x49, 0x89, 0xe8]); // mov r8,rbp
+    assert_eq!(last(&[leave, copy, leave, copy]), None);
+    let strings: &[u8] = &[0xa5]; // movsd
+    assert_eq!(kinds(&[strings, strings]), [None; 2]);
+}
+
+#[test]
+fn the_stack_is_nobody_s_to_leave_out() {
+    let (allocate, leave): (&[u8], &[u8]) = (&[0x48, 0x81, 0xec, 0x38, 1, 0, 0], &[0xc9]); // sub rsp,0x138
+    assert_eq!(kinds(&[allocate, &[0x89, 0x85, 0, 0xff, 0xff, 0xff], leave]), [None; 3]); // mov [rbp-0x100],eax
+    let (array, back): (&[u8], &[u8]) = (&[0x4c, 0x89, 0xc4], &[0x48, 0x89, 0xec]); // mov rsp,r8; mov rsp,rbp
+    assert_eq!(kinds(&[array, back, back]), [None; 3]);
+    let (frame, pop): (&[u8], &[u8]) = (&[0x48, 0x89, 0xe5], &[0x5d]); // mov rbp,rsp; pop rbp
+    assert_eq!(kinds(&[frame, frame, pop]), [None; 3]);
+}
+
+#[test]
 fn saving_around_nothing_is_a_pair() {
     let (push, pop): (&[u8], &[u8]) = (&[0x53], &[0x5b]); // rbx
     let pair = Some(Kind::Pair);

@@ -31,8 +31,8 @@ pub struct Options {
     /// Size of the input
     #[arg(long, value_enum, default_value_t = Size::Test)]
     size: Size,
-    /// Chooses the halves
-    #[arg(long, default_value_t = 1)]
+    /// Chooses the halves; not 0, from which no other number comes
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     seed: u64,
     /// Seconds after which a program counts as hung
     #[arg(long, default_value_t = 600)]
@@ -51,7 +51,8 @@ const LEAST_RATIO: f64 = 2.0;
 /// Prints a row for each program; what is wrong stands below.
 ///
 /// # Errors
-/// If a copy does something else, or what nobody called useless is not needed either.
+/// If a copy does something else, if what nobody called useless is not needed either, or if nothing could be left out of what
+/// is compiled without optimisation.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let profiler = Profiler::build(root)?;
     super::fix_addresses()?;
@@ -62,11 +63,11 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         "program", "instructions", "wasted", "removable", "left out", "places", "executions", "needed"
     );
     let mut faults = Vec::new();
-    let mut check = |subject: &Subject| -> Result<f64> {
+    let mut check = |subject: &Subject| -> Result<Found> {
         let found = subject.check(&profiler, options).with_context(|| subject.name.clone())?;
         found.faults.iter().for_each(|fault| println!("    {fault}"));
-        faults.extend(found.faults.into_iter().map(|fault| format!("{}: {fault}", subject.name)));
-        Ok(found.share)
+        faults.extend(found.faults.iter().map(|fault| format!("{}: {fault}", subject.name)));
+        Ok(found)
     };
     for workload in suite::select(root, &options.names)? {
         let command = workload.command(options.size);
@@ -75,20 +76,26 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         let program = work.join(program);
         check(&Subject { name: workload.name.clone(), workload, program, work: &work, scratch: &scratch })?;
     }
-    let mut slow = Vec::new();
+    let mut implausible = Vec::new();
     for workload in suite::select(root, &COMPILED.map(String::from))? {
-        let mut shares = Vec::new();
+        let mut levels = Vec::new();
         for level in ["-O0", "-O2"] {
             let name = format!("{}{level}", workload.name);
             let program = compile(root, &workload.name, level, &scratch)?;
             let workload = workload.clone();
-            shares.push(check(&Subject { name, workload, program, work: &work, scratch: &scratch })?);
+            levels.push(check(&Subject { name, workload, program, work: &work, scratch: &scratch })?);
         }
-        if shares[0] < LEAST_RATIO * shares[1] {
-            slow.push(format!("{}: {shares:.4?} wasted without and with optimisation", workload.name));
+        let [without, with] = [0, 1].map(|level| levels[level].share);
+        // Where nothing is found at all, no ratio tells anything.
+        if levels[0].places == 0 || without <= 0.0 {
+            implausible.push(format!("{}: nothing to leave out without optimisation", workload.name));
+        }
+        if without < LEAST_RATIO * with {
+            let shares = [without, with];
+            implausible.push(format!("{}: {shares:.4?} wasted without and with optimisation", workload.name));
         }
     }
-    faults.extend(slow);
+    faults.extend(implausible);
     println!(
         "\nwasted, removable: of the instructions; left out: of those of the program itself, by overwriting so many places, \
          so often; needed: as many others at random could not be left out"
@@ -121,7 +128,10 @@ struct Subject<'a> {
 
 /// What came of it.
 struct Found {
+    /// Of the executed instructions, wasted ones.
     share: f64,
+    /// Instructions that were left out.
+    places: usize,
     faults: Vec<String>,
 }
 
@@ -167,7 +177,8 @@ impl Subject<'_> {
             left_out,
             is_needed.map_or("–", |is_needed| if is_needed { "yes" } else { "no" })
         );
-        Ok(Found { share: number("wasted") as f64 / number("executed") as f64, faults })
+        let share = number("wasted") as f64 / number("executed") as f64;
+        Ok(Found { share, places: targets.len(), faults })
     }
 
     /// Overwrites instructions in copies, and gives whether as many others are needed.

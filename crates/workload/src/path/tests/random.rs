@@ -39,7 +39,7 @@ fn instruction([which, one, two]: [u8; 3]) -> Vec<u8> {
     let both = 0xc0 | b << 3 | a;
     let slot = (two >> 2) % 4 * 4;
     let (stack, elsewhere) = (0x44 | a << 3, 0x43 | a << 3);
-    match which % 26 {
+    match which % 28 {
         0 | 1 => vec![wide, 0x89, both],
         2 => vec![wide, 0x01, both],
         3 => vec![wide, 0x31, both],
@@ -61,8 +61,24 @@ fn instruction([which, one, two]: [u8; 3]) -> Vec<u8> {
         21 => vec![wide, 0xc1, 0xe0 | a, two & 31],
         22 => vec![wide, 0x0f, 0xaf, 0xc0 | a << 3 | b],
         23 => vec![wide, 0xff, 0xc0 | a],
+        25 => vec![0xc9],
+        26 => vec![0x48, 0xf7, 0x60 | a, slot],
         24 => vec![wide, 0x01, stack, 0x24, slot],
         _ => vec![wide, 0xc7, 0xc0 | a, two & 3, 0, 0, 0],
+    }
+}
+
+/// `mul` by what a register points to, which `evaluate` does not know.
+fn multiply(register: u8, displacement: u8, state: &mut State, memory: &mut Bytes) {
+    let address = state.general[usize::from(register)].wrapping_add(displacement.into());
+    let mut factor = [0; 8];
+    memory.read(address, &mut factor);
+    let product = u128::from(state.general[0]) * u128::from(u64::from_le_bytes(factor));
+    (state.general[0], state.general[2]) = (product as u64, (product >> 64) as u64);
+    let (carry, overflow) = (1, 1 << 11);
+    state.flags &= !(carry | overflow);
+    if state.general[2] != 0 {
+        state.flags |= carry | overflow;
     }
 }
 
@@ -76,6 +92,10 @@ fn after(code: &[Vec<u8>], is_left_out: impl Fn(usize) -> bool) -> (State, Bytes
     state.general[3] = state.general[4] + 4;
     let mut memory = Bytes::default();
     for (position, bytes) in code.iter().enumerate().filter(|(position, _)| !is_left_out(*position)) {
+        if let [0x48, 0xf7, place @ 0x60..0x68, displacement] = bytes[..] {
+            multiply(place & 7, displacement, &mut state, &mut memory);
+            continue;
+        }
         let decoded = Decoded::new(bytes, 0x1000 + position as u64).unwrap();
         evaluate(&decoded, &mut state, &mut memory).unwrap();
         // What is undefined stays as it was, here.
