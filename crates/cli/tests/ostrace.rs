@@ -243,22 +243,20 @@ fn an_end_is_the_programs() {
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
 
-/// The first thread calls the system all the time, and is killed wherever it stands when another one executes the program
-/// anew.
+/// The first thread is killed wherever it stands when another one executes the program anew.
 #[test]
 fn programs_that_threads_execute_are_followed() {
     let place = Place::new();
     build(&place, "executes.c");
-    let outcome = place.shell(&format!("timeout 120 '{TIMEWISE}' ostrace record -- ./executes 200"));
-    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "0\n"), "{}", outcome.stderr);
+    let outcome = place.shell(&format!("timeout 120 '{TIMEWISE}' ostrace record -- ./executes 50"));
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "done\n"), "{}", outcome.stderr);
     let profile = place.profile();
     profile.check().unwrap();
     let number = |kind| profile.os_events.iter().filter(|event| event.kind == kind).count();
-    assert_eq!((profile.processes.len(), number(OsEventKind::Exec)), (1, 201));
-    assert_eq!(
-        (number(OsEventKind::Begin), number(OsEventKind::End)),
-        (profile.threads.len(), profile.threads.len())
-    );
+    assert_eq!(number(OsEventKind::Exec), 51);
+    // The eight other processes may have ended, or not.
+    assert_eq!(profile.threads.len(), 51 + 8);
+    assert!(number(OsEventKind::End) >= 51);
 }
 
 /// A program that is stopped stands until it is to go on, and has what its group is sent once.
