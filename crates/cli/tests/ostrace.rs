@@ -232,7 +232,13 @@ fn an_end_is_the_programs() {
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
     place.shell("timewise ostrace record -q -- true");
-    for reader in ["report", "verify", "diff profile.tw profile.tw"] {
+    let verified = place.shell("timewise verify");
+    assert!(
+        verified.status == Some(0) && verified.stdout.contains("events of the system"),
+        "{}",
+        verified.stderr
+    );
+    for reader in ["report", "diff profile.tw profile.tw"] {
         let refused = place.shell(&format!("timewise {reader}"));
         assert_eq!(refused.status, Some(2), "{}", refused.stderr);
         assert!(refused.stderr.contains("timewise ostrace report shows it"), "{}", refused.stderr);
