@@ -117,6 +117,11 @@ copy = os.dup(w); os.close(w); os.write(copy, b'1234')
 os.mkdir('folder'); os.rename('folder', 'other'); fd = os.open('other', 0); os.mkdir('below', dir_fd=fd)
 os.write(os.open('other/file', os.O_CREAT | os.O_WRONLY), b'12345')
 open('/proc/self/maps').read()
+full = socket.socket(); full.bind(('127.0.0.2', 0)); full.listen(0)
+fills = socket.socket(); fills.connect(full.getsockname())
+waits = socket.socket(); waits.setblocking(False); waits.connect_ex(full.getsockname()); waits.shutdown(2)
+refused = socket.socket(); refused.setblocking(False); refused.connect_ex(('127.0.0.2', 1)); refused.getsockopt(1, 4)
+over = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); over.connect(('127.0.0.2', 1)); over.send(b'1234567')
 ",
     );
     let outcome = place.shell("timewise ostrace record -- python3 -SE it.py");
@@ -143,6 +148,16 @@ open('/proc/self/maps').read()
     has("mkdirat", "HERE/other/below", 0);
     has("write", "HERE/other/file", 5);
     assert!(all.iter().any(|(name, object, _)| name == "read" && object == "/proc/self/maps"), "{all:?}");
+    // A connection that is in progress, one that was refused meanwhile, and one that is none to the other side.
+    let in_progress = -i64::from(libc::EINPROGRESS);
+    has("connect", "socket 127.0.0.2", in_progress);
+    assert!(
+        all.iter().any(|(name, object, _)| name == "shutdown" && object == "socket 127.0.0.2"),
+        "{all:?}"
+    );
+    has("connect", "socket 127.0.0.2:1", in_progress);
+    has("getsockopt", "socket 127.0.0.2:1", 0);
+    has("sendto", "socket 127.0.0.2:1", 7);
 }
 
 #[test]
@@ -217,7 +232,13 @@ fn an_end_is_the_programs() {
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
     }
     place.shell("timewise ostrace record -q -- true");
-    for reader in ["report", "verify", "diff profile.tw profile.tw"] {
+    let verified = place.shell("timewise verify");
+    assert!(
+        verified.status == Some(0) && verified.stdout.contains("events of the system"),
+        "{}",
+        verified.stderr
+    );
+    for reader in ["report", "diff profile.tw profile.tw"] {
         let refused = place.shell(&format!("timewise {reader}"));
         assert_eq!(refused.status, Some(2), "{}", refused.stderr);
         assert!(refused.stderr.contains("timewise ostrace report shows it"), "{}", refused.stderr);
@@ -227,6 +248,22 @@ fn an_end_is_the_programs() {
 }
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
+
+/// The first thread is killed wherever it stands when another one executes the program anew.
+#[test]
+fn programs_that_threads_execute_are_followed() {
+    let place = Place::new();
+    build(&place, "executes.c");
+    let outcome = place.shell(&format!("timeout 120 '{TIMEWISE}' ostrace record -- ./executes 50"));
+    assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(0), "done\n"), "{}", outcome.stderr);
+    let profile = place.profile();
+    profile.check().unwrap();
+    let number = |kind| profile.os_events.iter().filter(|event| event.kind == kind).count();
+    assert_eq!(number(OsEventKind::Exec), 51);
+    // The eight other processes may have ended, or not.
+    assert_eq!(profile.threads.len(), 51 + 8);
+    assert!(number(OsEventKind::End) >= 51);
+}
 
 /// A program that is stopped stands until it is to go on, and has what its group is sent once.
 #[test]

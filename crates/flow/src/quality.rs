@@ -86,6 +86,11 @@ fn most_of_a_run<'a>(runs: impl Iterator<Item = &'a RunId>) -> usize {
     counts.into_values().max().unwrap_or(0)
 }
 
+/// Of runs that take samples.
+fn lost_samples(profile: &Profile) -> u64 {
+    profile.runs.iter().filter(|run| run.kind != RunKind::Events).map(|run| run.lost_samples).sum()
+}
+
 /// Those of all runs together, by the method of the first.
 fn call_stacks(profile: &Profile) -> Option<CallStacks> {
     profile.runs.iter().filter_map(|run| run.call_stacks.clone()).reduce(|sum, run| CallStacks {
@@ -114,7 +119,7 @@ impl Quality {
             counting_runs: profile.runs_of(RunKind::Counting).count(),
             samples: samples.user.samples.round() as u64,
             kernel_samples: samples.kernel.values().map(|weight| weight.samples).sum::<f64>().round() as u64,
-            lost_samples: profile.runs.iter().map(|run| run.lost_samples).sum(),
+            lost_samples: lost_samples(profile),
             call_stacks: call_stacks(profile),
             joined_share: samples.joined_share(),
             unresolved_share: if user > 0.0 { samples.nowhere.cycles / user } else { 0.0 },

@@ -86,6 +86,11 @@ fn family_of(family: u16) -> Vec<u8> {
     format!("socket {name}").into_bytes()
 }
 
+/// Whether a socket that is connected to this address speaks to nobody from then on.
+pub fn is_of_nobody(name: &[u8]) -> bool {
+    name == family_of(libc::AF_UNSPEC as u16)
+}
+
 /// A socket that is to be made, of this family and type.
 pub fn of_new(family: u64, kind: u64) -> Vec<u8> {
     let mut name = family_of(family as u16);
@@ -139,12 +144,14 @@ mod tests {
     fn what_the_system_chose_is_left_out() {
         let chosen = *chosen_by_system().start();
         let family = libc::AF_INET;
-        let of = |peer: Vec<u8>, own: Vec<u8>| text(of_socket(&Socket { family, peer, own }));
+        let of =
+            |peer: Vec<u8>, own: Vec<u8>| text(of_socket(&Socket { family, peer, own, ..Socket::default() }));
         let (served, asks) = (inet([127, 0, 0, 1], 80), inet([127, 0, 0, 2], chosen));
         assert_eq!(of(served.clone(), asks.clone()), "socket 127.0.0.1:80");
         assert_eq!(of(asks.clone(), served), "socket 127.0.0.1:80");
         assert_eq!(of(asks.clone(), asks), "socket 127.0.0.2");
         assert_eq!(of(Vec::new(), inet([0; 4], 0)), "socket inet");
+        assert!(is_of_nobody(&of_bytes(&[0; 16]).unwrap()) && !is_of_nobody(b"socket 127.0.0.1:80"));
     }
 
     #[test]

@@ -63,8 +63,12 @@ const TABLE: &[(About, &str)] = &[
     (About::NewSocket, "socket socketpair"),
 ];
 
-/// What the call of this name is about.
-pub fn about(name: &str) -> About {
+/// What the call of this name is about, of the 32-bit kernel's or the others.
+pub fn about(name: &str, is_32_bit: bool) -> About {
+    // It has its arguments in memory; `mmap2` is as the other's.
+    if is_32_bit && name == "mmap" {
+        return About::Nothing;
+    }
     let is_it = |(_, names): &&(About, &str)| names.split_whitespace().any(|other| other == name);
     TABLE.iter().find(is_it).map_or(About::Nothing, |(about, _)| *about)
 }
@@ -82,6 +86,12 @@ mod tests {
             let times = TABLE.iter().flat_map(|(_, names)| names.split_whitespace());
             assert_eq!(times.filter(|other| *other == name).count(), 1, "{name}");
         }
-        assert_eq!((about("openat"), about("getpid")), (About::At(0, 1), About::Nothing));
+        assert_eq!((about("openat", false), about("getpid", false)), (About::At(0, 1), About::Nothing));
+    }
+
+    #[test]
+    fn an_old_mapping_does_not_say_of_what() {
+        assert_eq!((about("mmap", false), about("mmap2", true)), (About::Mapped, About::Mapped));
+        assert_eq!(about("mmap", true), About::Nothing);
     }
 }

@@ -27,11 +27,11 @@ impl Descriptors {
                 return Some(known.clone());
             }
             let socket = Socket::of(pid, number);
+            let stays = socket.as_ref().map_or(true, |socket| !socket.is_to_be_connected);
             let name = socket.map_or_else(|_| b"socket".to_vec(), |socket| addresses::of_socket(&socket));
-            if self.sockets.len() >= MOST_SOCKETS {
-                self.sockets.clear();
+            if stays {
+                self.remember(of, name.clone());
             }
-            self.sockets.insert(of, name.clone());
             return Some(name);
         }
         Some(plain(&of, pid))
@@ -50,9 +50,23 @@ impl Descriptors {
         name
     }
 
-    /// A socket was given an address: it is another's name from now on.
+    /// A socket is named so from now on, by whom it was connected to.
+    pub fn name_socket(&mut self, tid: i32, number: i32, name: Vec<u8>) {
+        if let Some(of) = link(tid, number) {
+            self.remember(of, name);
+        }
+    }
+
+    /// A socket was given an address: what it was named before is its name no longer.
     pub fn forget_socket(&mut self, tid: i32, number: i32) {
         link(tid, number).and_then(|of| self.sockets.remove(&of));
+    }
+
+    fn remember(&mut self, of: Vec<u8>, name: Vec<u8>) {
+        if self.sockets.len() >= MOST_SOCKETS {
+            self.sockets.clear();
+        }
+        self.sockets.insert(of, name);
     }
 }
 

@@ -24,20 +24,30 @@ pub struct Member {
 }
 
 /// A call that a thread is in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Open {
     /// The event; `None` if there was no room for it.
     pub event: Option<usize>,
-    /// The descriptor of a socket that it gives an address.
-    pub named_socket: Option<i32>,
+    /// The socket that it gives an address.
+    pub naming: Option<Naming>,
+}
+
+/// A socket that a call gives an address.
+#[derive(Clone, Debug)]
+pub struct Naming {
+    /// Its descriptor.
+    pub socket: i32,
+    /// The name that it has from now on, if it is that of whom it speaks to.
+    pub peer: Option<Vec<u8>>,
 }
 
 /// All of them.
 #[derive(Debug, Default)]
 pub struct Members {
     living: HashMap<i32, Member>,
-    /// Threads that stopped before we heard that they were made. They may have ended by then.
-    early: HashSet<i32>,
+    /// Threads that stopped before we heard that they were made, and the rows of the processes that began so. They may
+    /// have ended by then.
+    early: HashMap<i32, Option<ProcessId>>,
     /// Processes that have had several threads since their last program began.
     threaded: HashSet<i32>,
     accounts: Accounts,
@@ -72,11 +82,14 @@ impl Members {
 
     /// A thread made another. Whether that was not known yet; `has_room` says whether it gets a row.
     pub fn forked(&mut self, by: i32, child: i32, has_room: bool) -> bool {
-        if self.early.remove(&child) || self.living.contains_key(&child) {
+        let maker = self.living.get(&by).map(|member| (member.pid, member.process));
+        if let Some(began) = self.early.remove(&child) {
+            if let (Some(row), Some((_, parent))) = (began, maker) {
+                self.processes[row.index()].parent = parent;
+            }
             return false;
         }
-        let Some(Member { pid, process, .. }) = self.living.get(&by) else { return false };
-        let (maker, parent) = (*pid, *process);
+        let Some((maker, parent)) = maker.filter(|_| !self.living.contains_key(&child)) else { return false };
         let is_thread = fs::exists(format!("/proc/{maker}/task/{child}")).unwrap_or(false);
         self.add(if is_thread { maker } else { child }, child, parent, has_room);
         true
@@ -87,13 +100,15 @@ impl Members {
         if self.living.contains_key(&tid) {
             return false;
         }
-        self.early.insert(tid);
         let process = Status::process_of(tid).unwrap_or(tid);
         let maker = Status::of_process(process).map_or(0, |status| status.parent);
         let maker = if process == tid { maker } else { process };
+        // Of a process that is a guess until we hear who made it, which may have had its own parent be the child's.
         let parent =
             self.living.values().find(|member| member.pid == maker).and_then(|member| member.process);
         self.add(process, tid, parent, has_room);
+        let began = self.living.get(&tid).filter(|_| process == tid).and_then(|member| member.process);
+        self.early.insert(tid, began);
         true
     }
 
@@ -202,4 +217,29 @@ fn executable(tid: i32) -> Option<Vec<u8>> {
 fn comm(tid: i32) -> String {
     let name = fs::read(format!("/proc/{tid}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).trim_end_matches('\n').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    /// Waits until its input is closed.
+    fn waiting() -> Child {
+        Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
+    }
+
+    #[test]
+    fn whoever_made_a_process_is_its_parent() {
+        let (mut maker, mut child) = (waiting(), waiting());
+        let (by, made) = (maker.id() as i32, child.id() as i32);
+        let mut members = Members::root(by);
+        assert!(members.stopped(made, true), "not known yet");
+        assert!(!members.forked(by, made, true), "known already");
+        assert_eq!(members.processes[1].parent, Some(ProcessId(0)));
+        for one in [&mut maker, &mut child] {
+            drop(one.stdin.take());
+            one.wait().unwrap();
+        }
+    }
 }

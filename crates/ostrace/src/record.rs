@@ -2,11 +2,11 @@
 
 use crate::calls::{self, About};
 use crate::descriptors::Descriptors;
-use crate::members::{Member, Members, Open};
+use crate::members::{Member, Members, Naming, Open};
 use crate::names::Names;
 use crate::objects::Caller;
 use crate::price::{Price, price};
-use crate::{call_names, signal_names, warnings};
+use crate::{addresses, call_names, signal_names, warnings};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::io;
@@ -63,6 +63,7 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordErro
     // Other work on the machine makes it dearer, before the run or behind it.
     let price = price().map_or(options.price, |price| price.lower(options.price));
     run.warnings = warnings::of(&recorder, &ended, price);
+    run.lost_samples = recorder.lost;
     Ok(Profile { runs: vec![run], ..recorder.into_profile() })
 }
 
@@ -70,8 +71,8 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordErro
 #[derive(Debug)]
 pub struct Recorder {
     begun_ns: u64,
-    /// Threads that stopped, and when, and wait for their turn.
-    ready: VecDeque<(Stop, u64)>,
+    /// Threads that stopped and wait for their turn.
+    ready: VecDeque<Ready>,
     most_events: usize,
     events: Vec<OsEvent>,
     /// Events for which there was no room.
@@ -84,6 +85,17 @@ pub struct Recorder {
     kinds: HashMap<(u64, bool), Kind>,
     descriptors: Descriptors,
     members: Members,
+}
+
+/// A thread that stopped.
+#[derive(Clone, Copy, Debug)]
+struct Ready {
+    stop: Stop,
+    /// When that was noticed.
+    now_ns: u64,
+    /// Whether it still stands there: it may have been killed meanwhile, and stand where it ends, or where its process
+    /// executes what another thread of that had it execute.
+    stands: bool,
 }
 
 /// What is known of a system call.
@@ -102,6 +114,8 @@ enum Effect {
     Maps,
     /// It gives a socket an address.
     NamesSocket,
+    /// It gives a socket the address of whom it speaks to.
+    ConnectsSocket,
 }
 
 impl Recorder {
@@ -142,7 +156,7 @@ impl Recorder {
         let started = Started::now();
         self.begun_ns = monotonic_ns();
         tracees::go_on(root, 0)?;
-        while let Some((Stop { tid, reason }, now_ns)) = self.next()? {
+        while let Some(Ready { stop: Stop { tid, reason }, now_ns, stands }) = self.next()? {
             if let Reason::Ended { wait_status, usage } = reason {
                 self.ended(tid, run::exit_of(wait_status), now_ns);
                 if tid == root {
@@ -155,49 +169,65 @@ impl Recorder {
                 self.thread_began(tid, now_ns);
             }
             match reason {
+                // Killed where it stood, it neither makes the call nor has its result.
+                Reason::Call if !stands => {}
                 Reason::Call => self.call(tid, now_ns)?,
                 Reason::Signal(signal) => {
                     let name = self.names.id(signal_names::name(signal).as_bytes());
                     self.befell(tid, OsEventKind::Signal, name, now_ns, None);
-                    tracees::go_on(tid, signal)?;
                 }
-                Reason::Paused => tracees::stay(tid)?,
-                Reason::Asked => tracees::go_on(tid, 0)?,
                 Reason::Forked(child) => {
                     if self.members.forked(tid, child, self.has_room()) {
                         self.thread_began(child, now_ns);
                     }
-                    tracees::go_on(tid, 0)?;
                 }
-                Reason::Executed { former } => {
-                    self.executed(tid, former, now_ns);
-                    tracees::go_on(tid, 0)?;
-                }
+                Reason::Executed { former } => self.executed(tid, former, now_ns),
                 Reason::Ending(status) => {
                     self.members.ending(tid);
                     self.ending(tid, run::exit_of(status), now_ns);
-                    tracees::go_on(tid, 0)?;
                 }
-                Reason::Ended { .. } => {}
+                Reason::Asked | Reason::Paused | Reason::Ended { .. } => {}
+            }
+            match reason {
+                // That would be from where it stands by now, which was not looked at.
+                _ if !stands => {}
+                Reason::Paused => tracees::stay(tid)?,
+                Reason::Signal(signal) => tracees::go_on(tid, signal)?,
+                _ => tracees::go_on(tid, 0)?,
             }
         }
         Err(io::Error::other("its end was not seen"))
     }
 
-    /// The next stop, and when it was noticed. All that stand have their turn before one of them has it again: the kernel
-    /// tells of the newest first, so that others would wait for ever.
-    fn next(&mut self) -> io::Result<Option<(Stop, u64)>> {
-        if self.ready.is_empty() {
+    /// The next stop. All that stand have their turn before one of them has it again: the kernel tells of the newest first,
+    /// so that others would wait for ever.
+    fn next(&mut self) -> io::Result<Option<Ready>> {
+        if let Some(Ready { stop, stands: true, .. }) = self.ready.front() {
+            // It has waited for its turn, and may have been killed there.
+            if let Some(later) = tracees::next_of(stop.tid)? {
+                self.take(later);
+            }
+        } else if self.ready.is_empty() {
             let Some(stop) = tracees::next()? else { return Ok(None) };
-            self.ready.push_back((stop, monotonic_ns() - self.begun_ns));
+            self.take(stop);
             // One that is alone has not been let go since.
             while self.members.are_several()
                 && let Some(stop) = tracees::next_by_now()?
             {
-                self.ready.push_back((stop, monotonic_ns() - self.begun_ns));
+                self.take(stop);
             }
         }
         Ok(self.ready.pop_front())
+    }
+
+    /// A thread stopped. Where it stood before, it stands no longer.
+    fn take(&mut self, stop: Stop) {
+        let now_ns = monotonic_ns() - self.begun_ns;
+        self.ready
+            .iter_mut()
+            .filter(|ready| ready.stop.tid == stop.tid)
+            .for_each(|ready| ready.stands = false);
+        self.ready.push_back(Ready { stop, now_ns, stands: true });
     }
 
     /// What was recorded, without the row of the run.
@@ -277,29 +307,30 @@ impl Recorder {
         self.befell(tid, OsEventKind::Begin, None, now_ns, None);
     }
 
-    /// A thread enters or leaves a call; then it goes on.
+    /// A thread enters or leaves a call.
     fn call(&mut self, tid: i32, now_ns: u64) -> io::Result<()> {
         let inside = self.members.get(tid).is_some_and(|member| member.open.is_some());
         match tracees::call(tid, inside)? {
             Some(Call::Entered { number, arguments, is_32_bit }) => {
                 self.calls += 1;
                 let open = self.entered(tid, (number, is_32_bit), arguments);
+                let event = open.event;
                 if let Some(member) = self.members.get(tid) {
                     member.open = Some(open);
                 }
                 // What we did for it is not the call's time.
-                if let Some(at) = open.event {
+                if let Some(at) = event {
                     self.events[at].begin_ns = monotonic_ns() - self.begun_ns;
                 }
             }
             Some(Call::Left(result)) => self.left(tid, result, now_ns),
             None => {}
         }
-        tracees::go_on(tid, 0)
+        Ok(())
     }
 
     fn entered(&mut self, tid: i32, call: (u64, bool), arguments: [u64; 6]) -> Open {
-        let unknown = Open { event: None, named_socket: None };
+        let unknown = Open { event: None, naming: None };
         let kind = self.kind(call);
         let Some(member) = self.members.get(tid) else { return unknown };
         let (pid, thread) = (member.pid, member.thread);
@@ -309,6 +340,14 @@ impl Recorder {
         };
         let caller = Caller { pid, tid, arguments };
         let object = caller.object(kind.about, &mut self.descriptors);
+        let naming = match kind.effect {
+            Effect::NamesSocket => Some(Naming { socket: arguments[0] as i32, peer: None }),
+            Effect::ConnectsSocket => {
+                let peer = object.clone().filter(|name| !addresses::is_of_nobody(name));
+                Some(Naming { socket: arguments[0] as i32, peer })
+            }
+            _ => None,
+        };
         let object = object.and_then(|object| self.names.id(&object));
         let maps_code =
             kind.effect == Effect::Maps && arguments[2] & libc::PROT_EXEC as u64 != 0 && object.is_some();
@@ -321,17 +360,20 @@ impl Recorder {
                 event.kind = OsEventKind::Image;
             }
         }
-        let named_socket = (kind.effect == Effect::NamesSocket).then_some(arguments[0] as i32);
-        Open { event, named_socket }
+        Open { event, naming }
     }
 
     fn left(&mut self, tid: i32, result: i64, now_ns: u64) {
-        let Some(Open { event, named_socket }) = self.members.get(tid).and_then(|member| member.open.take())
-        else {
+        let Some(Open { event, naming }) = self.members.get(tid).and_then(|member| member.open.take()) else {
             return;
         };
-        if let Some(socket) = named_socket {
-            self.descriptors.forget_socket(tid, socket);
+        if let Some(Naming { socket, peer }) = naming {
+            match (result, peer) {
+                // A connection in progress has the same peer once it is there.
+                (0 | IN_PROGRESS, Some(peer)) => self.descriptors.name_socket(tid, socket, peer),
+                (0, None) => self.descriptors.forget_socket(tid, socket),
+                _ => {}
+            }
         }
         let Some(event) = event.map(|at| &mut self.events[at]) else { return };
         event.end_ns = Some(now_ns.max(event.begin_ns));
@@ -347,10 +389,8 @@ impl Recorder {
         if let Some(first) = first {
             self.note_end(&first, Exit::Code(0), now_ns);
         }
-        let Some(at) = self.members.get(pid).and_then(|member| member.open).and_then(|open| open.event)
-        else {
-            return;
-        };
+        let open = self.members.get(pid).and_then(|member| member.open.as_ref());
+        let Some(at) = open.and_then(|open| open.event) else { return };
         self.events[at].kind = OsEventKind::Exec;
         if let Some(path) = path {
             if program::loses_rights(Path::new(OsStr::from_bytes(&path)))
@@ -394,15 +434,20 @@ impl Recorder {
         let names = &mut self.names;
         *self.kinds.entry((number, is_32_bit)).or_insert_with(|| {
             let name = call_names::name(number, is_32_bit);
+            let about = calls::about(&name, is_32_bit);
             let effect = match &*name {
-                "mmap" | "mmap2" => Effect::Maps,
-                "connect" | "bind" | "listen" => Effect::NamesSocket,
+                _ if about == About::Mapped => Effect::Maps,
+                "connect" => Effect::ConnectsSocket,
+                "bind" | "listen" => Effect::NamesSocket,
                 _ => Effect::None,
             };
-            Kind { name: names.id(name.as_bytes()), about: calls::about(&name), effect }
+            Kind { name: names.id(name.as_bytes()), about, effect }
         })
     }
 }
+
+/// The result of a `connect` that does not wait.
+const IN_PROGRESS: i64 = -(libc::EINPROGRESS as i64);
 
 /// As events tell of an end.
 fn status_of(exit: Exit) -> Option<i64> {
@@ -410,5 +455,47 @@ fn status_of(exit: Exit) -> Option<i64> {
         Exit::Code(code) => Some(code.into()),
         Exit::Signal(signal) => Some(-i64::from(signal)),
         Exit::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_target::launch::Launch;
+
+    #[test]
+    fn a_run_tells_how_many_events_had_no_room() {
+        let recorded = |most_events| {
+            let stopped = Launch::new("true").stopped().unwrap();
+            record(stopped, &Options { most_events, price: Price::default() }).unwrap()
+        };
+        let (whole, short) = (recorded(1 << 16), recorded(7));
+        assert_eq!((whole.runs[0].lost_samples, short.os_events.len()), (0, 7));
+        assert_eq!(short.runs[0].lost_samples, whole.os_events.len() as u64 - 7);
+    }
+
+    #[test]
+    fn where_a_thread_was_killed_it_stands_no_longer() {
+        let halted = Launch::new("true").stopped().unwrap().halt().unwrap();
+        let (stands, recorder, ended) = apart(|| {
+            let pid = tracees::seize_launched(halted).unwrap();
+            let mut recorder = Recorder::new(pid, 1 << 16);
+            tracees::go_on(pid, 0).unwrap();
+            let stop = tracees::next().unwrap().unwrap();
+            assert!(matches!(stop.reason, Reason::Call));
+            recorder.take(stop);
+            // SAFETY: takes no memory; it is our child.
+            assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+            while recorder.ready.len() == 1 {
+                tracees::next_of(pid).unwrap().into_iter().for_each(|later| recorder.take(later));
+            }
+            let stands: Vec<bool> = recorder.ready.iter().map(|ready| ready.stands).collect();
+            let ended = recorder.follow(pid).unwrap();
+            (stands, recorder, ended)
+        });
+        assert_eq!(stands, [false, true]);
+        assert_eq!(run::exit_of(ended.wait_status), Exit::Signal(9));
+        let events: Vec<_> = recorder.events.iter().map(|event| (event.kind, event.result)).collect();
+        assert_eq!(events, [(OsEventKind::End, Some(-9))], "the call was not made");
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// `process_vm_readv` was refused, as by a system call filter, and need not be tried again.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Fills `bytes` from `address` on in the memory of process `pid`, or of a thread's, as far as it is mapped: how many bytes were
-/// read.
+/// Fills `bytes` from `address` on in the memory of process `pid`, or of a thread's, as far as it is mapped: how many bytes
+/// were read.
 pub fn read(pid: i32, address: u64, bytes: &mut [u8]) -> usize {
     if !REFUSED.load(Ordering::Relaxed) {
         let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };

@@ -13,6 +13,9 @@ pub struct Socket {
     pub own: Vec<u8>,
     /// That of whom it speaks to, likewise.
     pub peer: Vec<u8>,
+    /// Whether it speaks to nobody until it is connected, and neither is nor awaits connections: that may yet happen, also
+    /// by itself where a connection is in progress.
+    pub is_to_be_connected: bool,
 }
 
 impl Socket {
@@ -29,10 +32,13 @@ impl Socket {
             // SAFETY: takes no memory.
             unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), descriptor, 0) }
         })?;
+        let peer = address(&copy, libc::getpeername).unwrap_or_default();
+        let connects = matches!(option(&copy, libc::SO_TYPE)?, libc::SOCK_STREAM | libc::SOCK_SEQPACKET);
         Ok(Socket {
-            family: family(&copy)?,
+            family: option(&copy, libc::SO_DOMAIN)?,
             own: address(&copy, libc::getsockname).unwrap_or_default(),
-            peer: address(&copy, libc::getpeername).unwrap_or_default(),
+            is_to_be_connected: connects && peer.is_empty() && option(&copy, libc::SO_ACCEPTCONN)? == 0,
+            peer,
         })
     }
 }
@@ -47,14 +53,12 @@ fn owned(make: impl Fn() -> libc::c_long) -> io::Result<OwnedFd> {
     }
 }
 
-fn family(socket: &OwnedFd) -> io::Result<i32> {
-    let (mut family, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
-    let place = (&raw mut family).cast();
+fn option(socket: &OwnedFd, which: i32) -> io::Result<i32> {
+    let (mut value, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
+    let place = (&raw mut value).cast();
     // SAFETY: the kernel fills at most as many bytes as the length says.
-    let got = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_DOMAIN, place, &mut length)
-    };
-    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(family) }
+    let got = unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, which, place, &mut length) };
+    if got < 0 { Err(io::Error::last_os_error()) } else { Ok(value) }
 }
 
 type Ask = unsafe extern "C" fn(i32, *mut libc::sockaddr, *mut libc::socklen_t) -> i32;
@@ -85,6 +89,7 @@ mod tests {
         let (listening, speaking) = (of(listener.as_raw_fd()), of(stream.as_raw_fd()));
         assert_eq!((listening.family, speaking.family), (libc::AF_INET, libc::AF_INET));
         assert_eq!(speaking.peer, listening.own);
+        assert!(!listening.is_to_be_connected && !speaking.is_to_be_connected);
         assert!(listening.peer.is_empty() && speaking.own.len() == size_of::<libc::sockaddr_in>());
         let port = u16::from_be_bytes([listening.own[2], listening.own[3]]);
         assert_eq!(port, listener.local_addr().unwrap().port());

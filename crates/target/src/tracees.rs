@@ -154,6 +154,14 @@ pub fn next_by_now() -> io::Result<Option<Stop>> {
     wait(-1, libc::WNOHANG)
 }
 
+/// A later stop or the end of one that stopped and has not been let go: it was killed there.
+///
+/// # Errors
+/// Likewise.
+pub fn next_of(tid: i32) -> io::Result<Option<Stop>> {
+    wait(tid, libc::WNOHANG)
+}
+
 fn wait(which: i32, how: i32) -> io::Result<Option<Stop>> {
     loop {
         let mut status = 0;

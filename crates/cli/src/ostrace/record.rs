@@ -1,18 +1,19 @@
 //! `timewise ostrace record`: a program runs, once or several times, and what the system does for it is recorded.
 
 use crate::arguments::{DEFAULT_FILE, Output, Program};
+use crate::screen::{self, Colour};
 use crate::talk::say;
 use crate::twice::{Input, Outputs, Written};
 use crate::{prepare, progress, recording, signals};
 use anyhow::{Context, anyhow};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
-use std::time::Duration;
+use timewise_eventtree::calls;
 use timewise_ostrace::{Options, Price, price};
-use timewise_profile::{Exit, NameId, OsEventKind, Profile};
-use timewise_report::number::{duration, grouped, quantity};
+use timewise_profile::{Exit, Profile};
+use timewise_report::events;
+use timewise_report::number::quantity;
 use timewise_report::visible::visible;
 use timewise_target::launch::Launch;
 use timewise_target::untraceable::Untraceable;
@@ -64,6 +65,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let mut exit = profile.runs[0].exit;
     let interrupted = signals::interruption_behind(exit);
     for round in 1..arguments.rounds {
+        if profile.runs[0].lost_samples > 0 {
+            profile.runs[0]
+                .warnings
+                .push("ended after 1 round: there is no room for events of others".into());
+            break;
+        }
         if interrupted.is_some() || signals::interruption().is_some() {
             profile.runs[0].warnings.push(format!("interrupted after {}", quantity(round.into(), "round")));
             break;
@@ -72,7 +79,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let again = further_run(arguments, &input, &outputs, &profile, &first, price);
         drop(shown);
         match again {
-            Ok(again) => profile.append(again),
+            Ok(again) => {
+                if !keep_whole(&mut profile, again) {
+                    break;
+                }
+            }
             Err(error) => {
                 profile.runs[0]
                     .warnings
@@ -89,6 +100,20 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         say(next(&place));
     }
     Ok(exit)
+}
+
+/// Adds a further round, unless events of it were not kept: it would differ from the others in all that came behind them.
+/// Whether it was added.
+fn keep_whole(profile: &mut Profile, again: Profile) -> bool {
+    if again.runs[0].lost_samples == 0 {
+        profile.append(again);
+        return true;
+    }
+    let rounds = quantity(profile.runs.len() as u64, "round");
+    profile.runs[0].warnings.push(format!(
+        "ended after {rounds}: there was no room for all events of another, which is not kept"
+    ));
+    false
 }
 
 /// The run that the user sees.
@@ -171,44 +196,12 @@ fn summary(profile: &Profile) -> String {
     text + &others.map(line).collect::<String>()
 }
 
-/// What is known of all calls of a name.
-#[derive(Default)]
-struct Calls {
-    number: u64,
-    errors: u64,
-    time: Duration,
-}
-
-/// The calls that took most time.
+/// The calls that took most time, of all rounds together.
 fn top_calls(profile: &Profile) -> String {
-    let mut all: BTreeMap<NameId, Calls> = BTreeMap::new();
-    let made = profile
-        .os_events
-        .iter()
-        .filter(|event| matches!(event.kind, OsEventKind::Call | OsEventKind::Image | OsEventKind::Exec));
-    for event in made {
-        let Some(name) = event.name else { continue };
-        let calls = all.entry(name).or_default();
-        calls.number += 1;
-        calls.errors += u64::from(event.result.is_some_and(|result| (-4095..0).contains(&result)));
-        calls.time += Duration::from_nanos(event.end_ns.map_or(0, |end_ns| end_ns - event.begin_ns));
-    }
-    let mut all: Vec<(NameId, Calls)> = all.into_iter().collect();
-    all.sort_by(|one, other| other.1.time.cmp(&one.1.time).then(one.0.cmp(&other.0)));
-    let mut text = String::from("      time     calls   errors      mean  call");
-    for (name, Calls { number, errors, time }) in all.iter().take(TOP_CALLS) {
-        let name = String::from_utf8_lossy(&profile.os_names[name.index()]);
-        let time_ns = time.as_nanos() as f64;
-        text += &format!(
-            "\n{:>10}{:>10}{:>9}{:>10}  {}",
-            duration(time_ns),
-            grouped(*number),
-            grouped(*errors),
-            duration(time_ns / *number as f64),
-            visible(&name)
-        );
-    }
-    text
+    let rows = calls(profile);
+    let style = screen::style(&std::io::stderr(), Colour::Never);
+    let text = events::calls_table(&rows[..rows.len().min(TOP_CALLS)], &rows, 1).render(style);
+    text.trim_end().to_string()
 }
 
 /// What to ask next.
@@ -216,4 +209,22 @@ fn next(output: &Path) -> String {
     let path = visible(&output.to_string_lossy()).into_owned();
     let file = if path == DEFAULT_FILE { String::new() } else { format!(" {path}") };
     format!("Next: timewise ostrace report{file}, or timewise ostrace compare {path} OTHER")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timewise_profile::{Run, RunKind};
+
+    fn round(lost_samples: u64) -> Profile {
+        Profile { runs: vec![Run { lost_samples, ..Run::new(RunKind::Events) }], ..Profile::default() }
+    }
+
+    #[test]
+    fn a_round_without_all_its_events_is_none() {
+        let mut profile = round(0);
+        assert!(keep_whole(&mut profile, round(0)) && !keep_whole(&mut profile, round(1)));
+        assert_eq!(profile.runs.len(), 2);
+        assert!(profile.runs[0].warnings[0].starts_with("ended after 2 rounds: "));
+    }
 }

@@ -74,7 +74,7 @@ pub struct Run {
     pub clock: Option<Clock>,
     /// How callers were found; `None` where samples have none.
     pub call_stacks: Option<CallStacks>,
-    /// Samples that the kernel dropped.
+    /// Samples that the kernel dropped; in runs of kind [`RunKind::Events`], events for which there was no room.
     pub lost_samples: u64,
     /// Whether all that the counted programs executed is in the counts, and they balance; a warning says
     /// otherwise. True of sampling runs.

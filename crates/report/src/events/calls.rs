@@ -20,7 +20,7 @@ pub fn text(profile: &Profile, rows: &[CallRow], runs: usize, limit: Option<usiz
         + &more(rows.len() - shown, "--limit 0 shows all", style)
 }
 
-/// The rows without what they are of.
+/// Those of the rows that are to be shown, without what they are of.
 pub fn table(shown: &[CallRow], all: &[CallRow], runs: usize) -> Table {
     let whole_ns: u64 = all.iter().map(|row| row.total_ns).sum();
     let titles = ["time", "share", "calls", "errors", "a call", "longest"].map(Column::number);

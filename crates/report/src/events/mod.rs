@@ -6,7 +6,7 @@ mod label;
 mod screen;
 mod verdict;
 
-pub use calls::{csv as calls_csv, json as calls_json, text as calls_text};
+pub use calls::{csv as calls_csv, json as calls_json, table as calls_table, text as calls_text};
 pub use fields::{csv, json};
 pub use screen::text;
 pub use verdict::verdict;

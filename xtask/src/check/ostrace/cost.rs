@@ -1,10 +1,11 @@
-//! What recording costs, against native runs and against strace, in turns.
+//! What recording costs, against native runs and against strace, in turns. All three are timed by a process between the
+//! tool and the program, so that neither starting the tool nor what it does in the end is in the time.
 
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use timewise_profile::{OsEventKind, Profile};
+use std::time::Duration;
+use timewise_profile::{OsEvent, OsEventKind, Profile};
 
 /// A program that calls the system, and does nothing else.
 const CALLS: &str = "#include <fcntl.h>
@@ -18,6 +19,28 @@ int main(int count, char **arguments) {
 }
 ";
 
+/// Runs a program, and writes into a file how many nanoseconds that took from its beginning to its end.
+const TIMED: &str = "#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **arguments) {
+    struct timespec begun, ended;
+    int status;
+    if (count < 3) return 125;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    if (vfork() == 0) {
+        execvp(arguments[2], arguments + 2);
+        _exit(127);
+    }
+    wait(&status);
+    clock_gettime(CLOCK_MONOTONIC, &ended);
+    FILE *file = fopen(arguments[1], \"w\");
+    long long ns = (ended.tv_sec - begun.tv_sec) * 1000000000LL + ended.tv_nsec - begun.tv_nsec;
+    return file && fprintf(file, \"%lld\", ns) > 0 && fclose(file) == 0 ? status != 0 : 125;
+}
+";
+
 /// What runs, as a shell begins it.
 const MEASURED: [&str; 4] = ["./calls", "./calls x", "find /usr/share/doc", "cc -O1 -c hello.c -o hello.o"];
 
@@ -27,7 +50,10 @@ const MEASURED: [&str; 4] = ["./calls", "./calls x", "find /usr/share/doc", "cc 
 /// If one cannot be run.
 pub fn print(timewise: &Path, folder: &Path, rounds: usize) -> Result<()> {
     std::fs::write(folder.join("calls.c"), CALLS)?;
-    ensure!(shell(folder, "cc -O1 calls.c -o calls")?.1, "cc");
+    std::fs::write(folder.join("timed.c"), TIMED)?;
+    for name in ["calls", "timed"] {
+        ensure!(shell(folder, &format!("cc -O1 {name}.c -o {name}"))?, "cc");
+    }
     let (file, text) = (folder.join("cost.tw"), folder.join("cost.txt"));
     let ours = format!("'{}' ostrace record -q -o '{}' -- ", timewise.display(), file.display());
     let theirs = format!("strace -f -o '{}' ", text.display());
@@ -39,14 +65,10 @@ pub fn print(timewise: &Path, folder: &Path, rounds: usize) -> Result<()> {
         let mut times: [Vec<Duration>; 3] = Default::default();
         let mut calls = 0;
         for _ in 0..rounds {
-            times[0].push(shell(folder, command)?.0);
-            times[1].push(shell(folder, &format!("{theirs}{command}"))?.0);
-            shell(folder, &format!("{ours}{command}"))?;
-            // The program's own time: what saving takes comes behind that.
-            let profile = Profile::load(&file)?;
-            times[2].push(Duration::from_nanos(profile.runs[0].elapsed_ns));
-            let is_call = |kind| matches!(kind, OsEventKind::Call | OsEventKind::Image | OsEventKind::Exec);
-            calls = profile.os_events.iter().filter(|event| is_call(event.kind)).count();
+            for (times, tool) in times.iter_mut().zip(["", &theirs, &ours]) {
+                times.push(timed(folder, tool, command)?);
+            }
+            calls = calls_of(&Profile::load(&file)?);
         }
         let [native, strace, recorded] = times.map(median);
         let each = |time: Duration| time.saturating_sub(native).as_secs_f64() * 1e6 / calls as f64;
@@ -68,9 +90,22 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// How long a command takes, and whether it ends well.
-fn shell(folder: &Path, command: &str) -> Result<(Duration, bool)> {
-    let begun = Instant::now();
+/// System calls of all processes but the first, which times the others.
+fn calls_of(profile: &Profile) -> usize {
+    let is_call = |kind| matches!(kind, OsEventKind::Call | OsEventKind::Image | OsEventKind::Exec);
+    let is_timed = |event: &&OsEvent| profile.threads[event.thread.index()].process.index() > 0;
+    profile.os_events.iter().filter(is_timed).filter(|event| is_call(event.kind)).count()
+}
+
+/// How long a program takes under a tool, if any.
+fn timed(folder: &Path, tool: &str, command: &str) -> Result<Duration> {
+    ensure!(shell(folder, &format!("{tool}./timed timed.ns {command}"))?, "{tool}{command} failed");
+    let told = std::fs::read_to_string(folder.join("timed.ns"))?;
+    Ok(Duration::from_nanos(told.parse().context("timed.ns")?))
+}
+
+/// Whether a command ends well.
+fn shell(folder: &Path, command: &str) -> Result<bool> {
     let status = Command::new("bash")
         .args(["-c", &format!("exec {command}")])
         .current_dir(folder)
@@ -78,5 +113,5 @@ fn shell(folder: &Path, command: &str) -> Result<(Duration, bool)> {
         .stderr(Stdio::null())
         .status()
         .context("bash")?;
-    Ok((begun.elapsed(), status.success()))
+    Ok(status.success())
 }
