@@ -84,8 +84,8 @@ pub struct Gate {
 pub enum GateError {
     /// It does not follow the grammar.
     #[error(
-        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5%, modelled-cycles>1%, cpu-time>2% or elapsed>5%, for one \
-         function all but the last as 'function:NAME time>2%'"
+        "'{0}' is no condition: write time>2%, time-by-count>1%, instructions>0.5%, modelled-cycles>1%, \
+         cpu-time>2% or elapsed>5%, for one function all but the last two as 'function:NAME time>2%'"
     )]
     Grammar(String),
     /// Neither profile holds the function.

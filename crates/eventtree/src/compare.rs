@@ -3,6 +3,7 @@
 use crate::deterministic::{InRun, common};
 use crate::differing::{Differing, differing};
 use crate::estimate::{Difference, Estimate};
+use crate::findings;
 use crate::lanes::{Lane, LaneKey, Lanes, Processes, of_runs};
 use crate::level::Level;
 use crate::tree::{Node, NodeId, Tree};
@@ -22,12 +23,6 @@ impl Measured {
     /// How much more it is in TEST; `None` of one side alone.
     pub fn difference(&self) -> Option<Difference> {
         self.test.map(|test| Difference::between(self.base, test))
-    }
-
-    /// Whether it differs, and is known not to differ by more than chance.
-    pub fn may_be_chance(&self) -> bool {
-        self.difference()
-            .is_some_and(|difference| difference.within.is_some() && !difference.is_significant())
     }
 }
 
@@ -66,6 +61,9 @@ pub struct LaneTree<'a> {
     pub tree: Tree,
     /// What each node took.
     pub measures: Vec<Measures>,
+    /// Whether each node differs beyond chance, in elapsed or in CPU time, all nodes of all threads taken together; `None`
+    /// where chance is not known.
+    pub found: Option<Vec<bool>>,
     /// Events of which there are more on one side.
     pub differing: Vec<Differing>,
 }
@@ -76,18 +74,21 @@ impl LaneTree<'_> {
         &self.measures[id.0 as usize]
     }
 
-    /// The node that differs most beyond chance, of those below `id`, at each level: from `id` down to a leaf, or to where
-    /// all that is below may be chance.
+    /// Whether a node differs beyond chance, as far as that is known.
+    pub fn is_found(&self, id: NodeId) -> bool {
+        self.found.as_ref().is_some_and(|found| found[id.0 as usize])
+    }
+
+    /// The node that differs most, of those below `id`, at each level: from `id` down to a leaf.
     pub fn steepest(&self, id: NodeId) -> Vec<NodeId> {
         let by = |id: &NodeId| {
             let elapsed = self.measures(*id).elapsed_ns;
             elapsed.difference().map_or(elapsed.base.mean, |difference| difference.amount.abs())
         };
         let mut way = vec![id];
-        let differs = |id: &&NodeId| !self.measures(**id).elapsed_ns.may_be_chance();
         loop {
             let children = &self.tree.node(way[way.len() - 1]).children;
-            match children.iter().filter(differs).max_by(|a, b| by(a).total_cmp(&by(b))) {
+            match children.iter().max_by(|a, b| by(a).total_cmp(&by(b))) {
                 Some(&next) => way.push(next),
                 None => return way,
             }
@@ -143,6 +144,7 @@ impl<'a> Comparison<'a> {
                 elsewhere.push(Elsewhere { key: *key, base_runs, test_runs });
             }
         }
+        findings::find(&mut lanes);
         let events = |runs: &[Lanes]| -> Vec<f64> {
             let of_run = |lanes: &Lanes| lanes.values().map(|lane| lane.events.len()).sum::<usize>() as f64;
             runs.iter().map(of_run).collect()
@@ -185,7 +187,7 @@ impl<'a, 'b> Sides<'a, 'b> {
             runs.iter().zip(&places).map(|(run, places)| Sums::new(run.lane, places)).collect();
         let measures = tree.nodes().iter().map(|node| self.measures(&sums, node)).collect();
         let differing = differing(&runs, &places, self.of_base.len());
-        LaneTree { key: *key, thread: runs[0].lane.thread, events, tree, measures, differing }
+        LaneTree { key: *key, thread: runs[0].lane.thread, events, tree, measures, found: None, differing }
     }
 
     fn measures(&self, runs: &[Sums], node: &Node) -> Measures {

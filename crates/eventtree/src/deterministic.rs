@@ -89,7 +89,7 @@ pub fn common(runs: &[InRun]) -> Vec<Vec<usize>> {
 /// Which tokens of two sequences are the same, in order.
 fn equal(ours: &[Token], theirs: &[Token], tokens: u32) -> Vec<(usize, usize)> {
     let mut diff = Diff::default();
-    diff.compute_with(Algorithm::Histogram, ours, theirs, tokens);
+    diff.compute_with(Algorithm::Myers, ours, theirs, tokens);
     let ours = (0..ours.len()).filter(|&at| !diff.is_removed(at as u32));
     let theirs = (0..theirs.len()).filter(|&at| !diff.is_added(at as u32));
     ours.zip(theirs).collect()

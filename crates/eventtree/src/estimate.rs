@@ -49,16 +49,36 @@ impl Difference {
     }
 }
 
-fn half_width(base: Estimate, test: Estimate, (of_base, of_test): (f64, f64)) -> f64 {
-    let sum = of_base + of_test;
+/// With which probability equal programs differ by as much at least; `None` where one side has a single run. It is 1 where
+/// it is certainly more than one in twenty.
+pub fn probability_of_chance(base: Estimate, test: Estimate) -> Option<f64> {
+    /// No distribution has less than a twentieth beyond so many deviations on both sides.
+    const LIKELY: f64 = 1.95;
+    let variances = base.variance.zip(test.variance)?;
+    let amount = (test.mean - base.mean).abs();
+    let deviation = (variances.0 + variances.1).sqrt();
+    if amount <= LIKELY * deviation {
+        return Some(1.0);
+    }
+    let beyond = |t: StudentsT| 2.0 * t.sf(amount / deviation);
+    Some(if deviation == 0.0 { 0.0 } else { distribution(base, test, variances).map_or(1.0, beyond) })
+}
+
+fn half_width(base: Estimate, test: Estimate, variances: (f64, f64)) -> f64 {
+    let sum = variances.0 + variances.1;
     if sum == 0.0 {
         return 0.0;
     }
-    let part = |variance: f64, runs: usize| variance.powi(2) / (runs - 1) as f64;
-    let freedom = sum.powi(2) / (part(of_base, base.runs) + part(of_test, test.runs));
-    let t = StudentsT::new(0.0, 1.0, freedom.max(1.0))
-        .map_or(f64::INFINITY, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0));
+    let t =
+        distribution(base, test, variances).map_or(f64::INFINITY, |t| t.inverse_cdf(0.5 + CONFIDENCE / 2.0));
     t * sum.sqrt()
+}
+
+/// That of a difference over its standard deviation, whose square is no 0.
+fn distribution(base: Estimate, test: Estimate, (of_base, of_test): (f64, f64)) -> Option<StudentsT> {
+    let part = |variance: f64, runs: usize| variance.powi(2) / (runs - 1) as f64;
+    let freedom = (of_base + of_test).powi(2) / (part(of_base, base.runs) + part(of_test, test.runs));
+    StudentsT::new(0.0, 1.0, freedom.max(1.0)).ok()
 }
 
 #[cfg(test)]
@@ -74,6 +94,12 @@ mod tests {
         let within = difference.within.unwrap();
         assert!(within > 2.571 && within < 2.6, "{within}");
         assert!(difference.is_significant());
+        // Tables of t have 4.604 for one in a hundred and 4 degrees of freedom, and 4.032 for 5; and 7.173 and 5.893 for one
+        // in five hundred.
+        let chance = probability_of_chance(Estimate::of(&[9., 11., 13., 11.]), Estimate::of(&[5., 7., 6.]));
+        assert!(chance.is_some_and(|chance| chance > 0.002 && chance < 0.01), "{chance:?}");
+        let near = probability_of_chance(Estimate::of(&[9., 11.]), Estimate::of(&[10., 11.]));
+        assert_eq!(near, Some(1.0));
     }
 
     #[test]

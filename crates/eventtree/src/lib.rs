@@ -11,6 +11,7 @@ mod compare;
 mod deterministic;
 mod differing;
 mod estimate;
+mod findings;
 mod gate;
 mod lanes;
 mod level;

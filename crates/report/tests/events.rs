@@ -87,8 +87,11 @@ fn the_way_to_the_difference_is_shown() {
              base     test  difference                (95 %)  in calls       CPU  events
           40.5 ms  70.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +30.0 ms   6 → 8  app
           38.5 ms  68.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +30.0 ms   4 → 6    loads libc.so.6 … end
+          4.00 ms  4.00 ms        0 ns          0 ns to 0 ns      0 ns  +3.00 ms   1 → 3      loads libc.so.6
           34.5 ms  64.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms  +27.0 ms       3      openat …/path/to/the/data.csv … e…
+          2.00 ms  2.00 ms        0 ns          0 ns to 0 ns      0 ns  -3.00 ms       1        openat …/path/to/the/data.csv
           2.50 ms  32.5 ms    +30.0 ms  +27.0 ms to +33.0 ms  +30.0 ms      0 ns       1        read …/path/to/the/data.csv
+          30.0 ms  30.0 ms        0 ns          0 ns to 0 ns      0 ns  +30.0 ms       1        close …/path/to/the/data.csv
 
         Events beside these, of which one side has more
           base  test  time in calls  event  of

@@ -6,6 +6,7 @@ use crate::reading::{Format, load_side};
 use crate::screen::{self, Colour};
 use crate::talk::complain;
 use std::path::PathBuf;
+use timewise_diff::share_a_run;
 use timewise_eventtree::{Comparison, Gate};
 use timewise_report::events;
 
@@ -45,6 +46,11 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     let base = load_side(&arguments.base, &arguments.more_base, load)?;
     let test = load_side(&arguments.test, &arguments.more_test, load)?;
+    if share_a_run(&base, &test) {
+        complain(
+            "warning: both sides hold the same run, which does not differ from itself: conditions may hold by that alone",
+        );
+    }
     let comparison = Comparison::new(&base, Some(&test));
     match arguments.format {
         Format::Text => {

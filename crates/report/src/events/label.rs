@@ -22,6 +22,7 @@ pub fn event(profile: &Profile, common: &CommonEvent) -> String {
     let (called, object) = (name(profile, common.event.name), object(profile, common));
     match common.event.kind {
         OsEventKind::Begin => "begin".into(),
+        OsEventKind::Exec if object.is_empty() => "executes".into(),
         OsEventKind::Exec => format!("executes {}", file_name(&object)),
         OsEventKind::Image => format!("loads {}", file_name(&object)),
         OsEventKind::Call if object.is_empty() => called,

@@ -8,8 +8,14 @@ use crate::table::{Column, Table, UNKNOWN, more};
 use timewise_eventtree::{Comparison, Difference, Differing, LaneTree, Measured, Measures, NodeId, Tree};
 use timewise_profile::Profile;
 
-/// A node is shown if it takes, or differs beyond chance by, this share of what the first of all does.
+/// A node is shown if it takes, or differs beyond chance by, this share of what the largest does.
 const SHOWN: f64 = 0.05;
+
+/// Of the events, what is less in common is worth a word.
+const LITTLE: f64 = 0.5;
+
+/// So many rows at most: of more, the smaller ones are left out.
+const MOST_ROWS: usize = 40;
 
 /// Names of events that one side has more of, at most.
 const MOST_DIFFERING: usize = 10;
@@ -32,32 +38,84 @@ pub fn text(comparison: &Comparison, test: Option<&Profile>, style: Style) -> St
         None => out += &heading(comparison.base, style),
     }
     out += &style.wrap(Tone::Plain, &divided(comparison));
-    let mut lanes: Vec<&LaneTree> =
-        comparison.lanes.iter().filter(|lane| !lane.measures.is_empty()).collect();
-    let weight = |lane: &&LaneTree| weight_of(lane.measures(Tree::ROOT));
-    lanes.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-    let Some(most) = lanes.first().map(weight) else {
+    out += &little_in_common(comparison, style);
+    let lanes: Vec<&LaneTree> = comparison.lanes.iter().filter(|lane| !lane.measures.is_empty()).collect();
+    if lanes.is_empty() {
         return out + &style.wrap(Tone::Faint, NOTHING);
-    };
+    }
     let mut table = Table::new(columns(test.is_some()));
-    let is_shown = |lane: &&LaneTree| {
-        let differs =
-            |measures: &Measures| weight_of(measures) >= SHOWN * most && !measures.elapsed_ns.may_be_chance();
-        most > 0.0 && lane.measures.iter().any(differs)
-    };
-    let shown: Vec<&LaneTree> = lanes.iter().copied().filter(is_shown).collect();
-    // What the program does as a whole is told in any case.
-    for lane in if shown.is_empty() { &lanes[..1] } else { &shown[..] } {
-        let title = label::lane(comparison, lane);
-        row(&mut table, Tone::Heading, title, lane.measures(Tree::ROOT));
-        let steepest = lane.steepest(Tree::ROOT);
-        children(comparison, lane, Tree::ROOT, 1, SHOWN * most, &steepest, &mut table);
+    for (lane, shown) in shown(&lanes) {
+        row(&mut table, Tone::Heading, label::lane(comparison, lane), lane.measures(Tree::ROOT));
+        children(comparison, lane, Tree::ROOT, 1, &shown, &mut table);
     }
     let table = table.render(style);
     out += &format!("\n{table}");
     out += &verdict(comparison, table.contains(" (+") || table.contains(" (-"), style);
-    out += &differing(comparison, style);
-    out + &elsewhere(comparison, style)
+    out += &elsewhere(comparison, style);
+    out + &differing(comparison, style)
+}
+
+/// Whether each node of a tree is shown.
+type Shown = Vec<bool>;
+
+/// Which nodes are shown, of which threads, those that differ most first: what differs beyond chance, or as far as that is
+/// not known the way to the leaf that differs or takes most; what is large enough beside the largest; and all above it. What
+/// the program does as a whole is told in any case.
+fn shown<'a>(lanes: &[&'a LaneTree<'a>]) -> Vec<(&'a LaneTree<'a>, Shown)> {
+    let candidates = |lane: &LaneTree| -> Shown {
+        match &lane.found {
+            Some(found) => found.clone(),
+            None => vec![true; lane.measures.len()],
+        }
+    };
+    let weights = lanes.iter().flat_map(|lane| {
+        lane.measures
+            .iter()
+            .zip(candidates(lane))
+            .filter(|(_, may_be)| *may_be)
+            .map(|(measures, _)| weight(measures))
+    });
+    let most = weights.fold(0.0, f64::max);
+    let mut least = SHOWN * most;
+    loop {
+        let of_lane = |&lane: &&'a LaneTree<'a>| {
+            let may_be = candidates(lane);
+            let way = if lane.found.is_none() { lane.steepest(Tree::ROOT) } else { Vec::new() };
+            let is_large = |id: usize| may_be[id] && most > 0.0 && weight(&lane.measures[id]) >= least;
+            let is_large_as_a_whole = is_large(Tree::ROOT.0 as usize);
+            let on_way = |id: usize| is_large_as_a_whole && way.contains(&NodeId(id as u32));
+            (lane, with_those_above(lane, |id| is_large(id) || on_way(id)))
+        };
+        let mut shown: Vec<(&LaneTree, Shown)> = lanes.iter().map(of_lane).collect();
+        shown.retain(|(_, shown)| shown[Tree::ROOT.0 as usize]);
+        let rows = |(_, shown): &(&LaneTree, Shown)| shown.iter().filter(|is_shown| **is_shown).count();
+        if shown.iter().map(rows).sum::<usize>() > MOST_ROWS {
+            least *= 1.5;
+            continue;
+        }
+        shown.sort_by(|(a, _), (b, _)| heaviest(b).total_cmp(&heaviest(a)));
+        if shown.is_empty() {
+            let first = lanes[0];
+            shown.push((first, with_those_above(first, |id| id == Tree::ROOT.0 as usize)));
+        }
+        return shown;
+    }
+}
+
+/// What the node of a thread differs by that differs most, or takes.
+fn heaviest(lane: &LaneTree) -> f64 {
+    lane.measures.iter().map(weight).fold(0.0, f64::max)
+}
+
+/// Nodes that are wanted, and those that hold them.
+fn with_those_above(lane: &LaneTree, is_wanted: impl Fn(usize) -> bool) -> Shown {
+    let nodes = lane.tree.nodes();
+    let mut shown = vec![false; nodes.len()];
+    // Children stand behind their parents.
+    for (id, node) in nodes.iter().enumerate().rev() {
+        shown[id] = is_wanted(id) || node.children.iter().any(|child| shown[child.0 as usize]);
+    }
+    shown
 }
 
 /// By which events the runs are divided.
@@ -84,10 +142,24 @@ fn divided(comparison: &Comparison) -> String {
     }
 }
 
-/// What it differs by, or takes if there is one side.
-fn weight_of(measures: &Measures) -> f64 {
-    let elapsed = measures.elapsed_ns;
-    elapsed.difference().map_or(elapsed.base.mean, |difference| difference.amount.abs())
+/// A word where runs are so different that a tree of what they have in common says little.
+fn little_in_common(comparison: &Comparison, style: Style) -> String {
+    let common = comparison.lanes.iter().map(|lane| lane.events.len()).sum::<usize>() as f64;
+    let most = comparison.events.test.map_or(0.0, |test| test.mean).max(comparison.events.base.mean);
+    if common >= LITTLE * most {
+        return String::new();
+    }
+    let text = "less than half of the events are in the same order in all runs: nodes hold what is different on each side";
+    style.wrap(Tone::Warning, text)
+}
+
+/// What it differs by, in elapsed or in CPU time, or takes if there is one side.
+fn weight(measures: &Measures) -> f64 {
+    let amount = |measured: &Measured| measured.difference().map(|difference| difference.amount.abs());
+    match (amount(&measures.elapsed_ns), amount(&measures.cpu_ns)) {
+        (Some(elapsed), Some(cpu)) => elapsed.max(cpu),
+        _ => measures.elapsed_ns.base.mean,
+    }
 }
 
 fn columns(is_compared: bool) -> Vec<Column> {
@@ -111,25 +183,21 @@ fn columns(is_compared: bool) -> Vec<Column> {
     titles.iter().map(|column| column()).chain([Column::name("")]).collect()
 }
 
-/// Adds the children of a node that take or differ by `least` at least, and those on the steepest way.
+/// Adds the children of a node that are shown.
 fn children(
     comparison: &Comparison,
     lane: &LaneTree,
     parent: NodeId,
     depth: usize,
-    least: f64,
-    steepest: &[NodeId],
+    shown: &Shown,
     table: &mut Table,
 ) {
-    for &id in &lane.tree.node(parent).children {
-        let (node, measures) = (lane.tree.node(id), lane.measures(id));
-        let is_steepest = steepest.contains(&id);
-        if !is_steepest && (weight_of(measures) < least || measures.elapsed_ns.may_be_chance()) {
-            continue;
-        }
-        let title = format!("{}{}", "  ".repeat(depth), label::node(comparison.base, lane, node));
-        row(table, if is_steepest { Tone::Hot } else { Tone::Plain }, title, measures);
-        children(comparison, lane, id, depth + 1, least, steepest, table);
+    for &id in lane.tree.node(parent).children.iter().filter(|id| shown[id.0 as usize]) {
+        let title =
+            format!("{}{}", "  ".repeat(depth), label::node(comparison.base, lane, lane.tree.node(id)));
+        let tone = if lane.is_found(id) { Tone::Hot } else { Tone::Plain };
+        row(table, tone, title, lane.measures(id));
+        children(comparison, lane, id, depth + 1, shown, table);
     }
 }
 
@@ -144,7 +212,7 @@ fn row(table: &mut Table, tone: Tone, title: String, measures: &Measures) {
             judged(&difference),
             within(&difference),
             signed(test(call_ns) - base(call_ns)),
-            signed(test(cpu_ns) - base(cpu_ns)),
+            cpu_ns.difference().map_or(UNKNOWN.into(), |difference| judged(&difference)),
             changed(events),
         ],
         None => vec![
@@ -160,7 +228,8 @@ fn row(table: &mut Table, tone: Tone, title: String, measures: &Measures) {
 /// A difference, in brackets if it may be chance.
 fn judged(difference: &Difference) -> String {
     let amount = signed(difference.amount);
-    if difference.within.is_some() && !difference.is_significant() { format!("({amount})") } else { amount }
+    let may_be_chance = difference.within.is_some_and(|within| within > 0.0) && !difference.is_significant();
+    if may_be_chance { format!("({amount})") } else { amount }
 }
 
 fn within(difference: &Difference) -> String {
@@ -190,17 +259,12 @@ pub fn mean_count(mean: f64) -> String {
 
 /// What is to be known of chance, if `brackets` are on the screen or nothing is certain.
 fn verdict(comparison: &Comparison, brackets: bool, style: Style) -> String {
-    let differences: Vec<Difference> = comparison
-        .lanes
-        .iter()
-        .flat_map(|lane| lane.measures.iter())
-        .filter_map(|measures| measures.elapsed_ns.difference())
-        .collect();
-    let text = if differences.is_empty() {
+    let is_compared = comparison.test_runs.is_some();
+    let text = if !is_compared {
         return String::new();
-    } else if differences.iter().all(|difference| difference.within.is_none()) {
+    } else if comparison.lanes.iter().all(|lane| lane.found.is_none()) {
         "one run of a side tells nothing of chance: record several with --rounds"
-    } else if !differences.iter().any(|difference| difference.is_significant()) {
+    } else if !comparison.lanes.iter().flat_map(|lane| &lane.found).flatten().any(|found| *found) {
         "no node differs by more than chance"
     } else if brackets {
         "in brackets: may be chance"
@@ -212,7 +276,10 @@ fn verdict(comparison: &Comparison, brackets: bool, style: Style) -> String {
 
 fn differing(comparison: &Comparison, style: Style) -> String {
     let rows = comparison.lanes.iter().flat_map(|lane| lane.differing.iter().map(move |row| (lane, row)));
-    let rows: Vec<(&LaneTree, &Differing)> = rows.collect();
+    let mut rows: Vec<(&LaneTree, &Differing)> = rows.collect();
+    let more_ns =
+        |row: &Differing| row.call_ns.difference().map_or(0.0, |difference| difference.amount.abs());
+    rows.sort_by(|(_, a), (_, b)| more_ns(b).total_cmp(&more_ns(a)));
     if rows.is_empty() {
         return String::new();
     }

@@ -19,10 +19,21 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     };
     let limits = |within: f64| {
         let (low, high) = (verdict.difference.amount - within, verdict.difference.amount + within);
-        format!(" (95 %: {} to {})", share(low), share(high))
+        // Nothing can become less than nothing.
+        format!(" (95 %: {} to {})", share(low.max(-verdict.base)), share(high))
     };
-    let limits = verdict.difference.within.filter(|_| verdict.base > 0.0).map_or(String::new(), limits);
-    format!("{outcome}: {gate}: {grown}{limits}, {} → {}", amount(verdict.base), amount(verdict.test))
+    let within = verdict.difference.within.filter(|_| verdict.base > 0.0);
+    let unseen =
+        within.filter(|within| !verdict.fails && *within > gate.limit * verdict.base).map(|within| {
+            let least = percent(gate.limit + within / verdict.base);
+            format!("; growth of less than {least} would not be seen in these runs: add more of them")
+        });
+    let amounts = format!("{} → {}", amount(verdict.base), amount(verdict.test));
+    format!(
+        "{outcome}: {gate}: {grown}{}, {amounts}{}",
+        within.map_or(String::new(), limits),
+        unseen.unwrap_or_default()
+    )
 }
 
 fn signed(share: f64) -> String {
@@ -36,11 +47,17 @@ mod tests {
 
     #[test]
     fn verdicts_say_what_was_found() {
-        let told = |gate: &str, base, test, within| {
+        let judged = |gate: &str, base, test, within, fails| {
             let difference = Difference { amount: test - base, within };
             let of: Gate = gate.parse().unwrap();
-            verdict(&of, &Verdict { base, test, difference, fails: true })
+            verdict(&of, &Verdict { base, test, difference, fails })
         };
+        let told = |gate: &str, base, test, within| judged(gate, base, test, within, true);
+        assert_eq!(
+            judged("elapsed>5%", 2e6, 2e6, Some(3e6), false),
+            "gate passed: elapsed>5%: +0.0 % (95 %: -100.0 % to +150.0 %), 2.00 ms → 2.00 ms; growth of less than 155.0 % \
+             would not be seen in these runs: add more of them"
+        );
         assert_eq!(told("calls:openat>0%", 4.0, 5.0, None), "gate failed: calls:openat>0%: +25.0 %, 4 → 5");
         assert_eq!(
             told("calls:stat>0%", 0.0, 2.5, Some(1.0)),
