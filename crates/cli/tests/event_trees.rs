@@ -1,0 +1,96 @@
+//! Two recordings of what the operating system did, compared: what is planted is named, down to the call, and gates see it.
+
+mod command;
+
+use command::Place;
+use serde_json::Value;
+
+/// Reads a file in pieces; with an argument it computes for some milliseconds behind the third, and looks for a file more.
+const PROGRAM: &str = r#"
+#include <fcntl.h>
+#include <unistd.h>
+int main(int count, char **arguments) {
+    static volatile unsigned sink;
+    char bytes[16];
+    int file = open("/etc/passwd", O_RDONLY);
+    for (int piece = 0; piece < 6; piece++) {
+        if (read(file, bytes, sizeof bytes) < 0) return 1;
+        if (piece == 2 && count > 1) for (unsigned i = 0; i < 20000000; i++) sink += i;
+        lseek(file, piece, SEEK_SET);
+    }
+    if (count > 1) access("/etc/nothing-of-that-name", R_OK);
+    return count > 2 ? 3 : 0;
+}
+"#;
+
+/// Recordings of four rounds each: `base.tw`, `test.tw` with what is planted, and `ended.tw`, which ends otherwise.
+fn recorded() -> Place {
+    let place = Place::new();
+    place.write("reads.c", PROGRAM);
+    let record = "timewise ostrace record -q --rounds 4";
+    let made = place.shell(&format!(
+        "cc -O1 reads.c -o reads && {record} -o base.tw -- ./reads && {record} -o test.tw -- ./reads more
+         {record} -o ended.tw -- ./reads more still; [ $? = 3 ]"
+    ));
+    assert_eq!(made.status, Some(0), "{}", made.stderr);
+    place
+}
+
+#[test]
+fn what_is_planted_is_named() {
+    let place = recorded();
+    let told = place.shell("timewise ostrace compare base.tw test.tw --format json");
+    let found: Value = serde_json::from_str(&told.stdout).unwrap();
+    let nodes = found["threads"][0]["nodes"].as_array().unwrap();
+    // Of the leaves that differ beyond chance, the one that computes more than all others together.
+    let is_leaf = |node: &&Value| node["events"]["base"] == 1.0 && node["beyond_chance"] == true;
+    let more_ns = |node: &Value| node["cpu_ns"]["difference"].as_f64().unwrap();
+    let leaf = nodes.iter().filter(is_leaf).max_by(|a, b| more_ns(a).total_cmp(&more_ns(b))).unwrap();
+    assert_eq!((&leaf["from"]["name"], &leaf["to"]["name"]), (&"read".into(), &"lseek".into()));
+    assert_eq!(leaf["from"]["object"], "/etc/passwd");
+    assert!(more_ns(leaf) > 0.9 * more_ns(&nodes[0]).max(1e6), "{leaf}");
+    let differing = found["threads"][0]["differing"].as_array().unwrap();
+    let names: Vec<(&str, f64)> = differing
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap(), row["events"]["difference"].as_f64().unwrap()))
+        .collect();
+    assert_eq!(names, [("access", 1.0)]);
+    let text = place.shell("timewise ostrace compare base.tw test.tw").stdout;
+    assert!(text.contains(" read /etc/passwd\n") && text.contains("/etc/nothing-of-that-name"), "{text}");
+}
+
+#[test]
+fn gates_tell_what_grew() {
+    let place = recorded();
+    let judged = |test: &str, gates: &str| {
+        let outcome = place.shell(&format!("timewise ostrace compare base.tw {test} {gates} --format csv"));
+        (outcome.status, outcome.stderr)
+    };
+    let (status, told) = judged("test.tw", "--fail-if 'calls:access>0%' --fail-if 'calls:read>0%'");
+    assert_eq!(status, Some(3));
+    assert!(
+        told.contains("gate failed: calls:access>0%") && told.contains("gate passed: calls:read>0%"),
+        "{told}"
+    );
+    let (status, told) = judged("base.tw", "--fail-if 'events>0%'");
+    assert!(status == Some(0) && told.contains("both sides hold the same run"), "{told}");
+    let (status, told) = judged("ended.tw", "--fail-if 'events>0%'");
+    assert_eq!(status, Some(2));
+    assert!(told.contains("test ended with status 3, base ended with status 0"), "{told}");
+    let (status, told) = judged("test.tw", "--fail-if 'time>0%'");
+    assert!(status == Some(2) && told.contains("'time>0%' is no condition"), "{told}");
+}
+
+#[test]
+fn one_side_alone_is_shown_as_calls_and_as_a_tree() {
+    let place = recorded();
+    let calls = place.shell("timewise ostrace report base.tw --format csv").stdout;
+    assert!(calls.lines().any(|row| row.starts_with("lseek,24,0,")), "{calls}");
+    let tree = place.shell("timewise ostrace report base.tw --by tree").stdout;
+    assert!(
+        tree.contains(" in the same order in all 4 runs divide them") && tree.contains("reads"),
+        "{tree}"
+    );
+    let verified = place.shell("timewise verify base.tw");
+    assert_eq!(verified.status, Some(0), "{}", verified.stdout);
+}
