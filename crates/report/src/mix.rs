@@ -52,7 +52,7 @@ pub fn text(mixed: &Mixed, limit: Option<usize>, style: Style) -> String {
     let mut out = heading::heading(analysis.profile, style);
     out += &origin::doubts(analysis, style);
     let facts =
-        format!("{} instructions executed · {} bytes of code", count(whole.instructions), count(whole.bytes));
+        format!("{} instructions executed · {} bytes of them", count(whole.instructions), count(whole.bytes));
     out += &style.wrap(Tone::Heading, &facts);
     out += &style.wrap(Tone::Plain, &code_in_words("of", "all", &mixed.all));
     out += &style.wrap(Tone::Plain, &code_in_words("of", &percent(SHARE), &mixed.most));
