@@ -36,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often it is looked whether it is time to give the program back.
 const GLANCE: Duration = Duration::from_millis(5);
+/// How long a process that was stopped may take to stand again on a busy machine, once it was given back.
+const MOMENT_TO_STAND: Duration = Duration::from_millis(500);
 
 /// What was counted of a program meanwhile.
 #[derive(Debug)]
@@ -109,7 +111,13 @@ fn count(
 
 /// Why nothing was counted of a process that was given back.
 fn why_nothing(pid: i32) -> String {
-    match Status::of_process(pid).filter(|status| !status.is_at_its_end()) {
+    let status = || Status::of_process(pid).filter(|status| !status.is_at_its_end());
+    // One that was stopped stands again when it had a processor for a moment.
+    let until = Instant::now() + MOMENT_TO_STAND;
+    while status().is_some_and(|status| !status.stopped) && Instant::now() < until {
+        std::thread::sleep(GLANCE);
+    }
+    match status() {
         None => format!("process {pid} ended before it executed anything under count"),
         Some(status) if status.stopped => {
             format!("process {pid} is stopped (SIGSTOP) and executed nothing; let it go on: kill -CONT {pid}")
