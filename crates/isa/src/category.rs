@@ -106,6 +106,12 @@ pub fn category(bytes: &[u8]) -> Category {
     }
 }
 
+/// Whether it is of x87 or MMX, which share registers.
+pub(crate) fn is_x87(instruction: &Instruction) -> bool {
+    let old = [CpuidFeature::FPU, CpuidFeature::FPU287, CpuidFeature::FPU387, CpuidFeature::MMX];
+    instruction.cpuid_features().iter().any(|feature| old.contains(feature))
+}
+
 fn of_plain(instruction: &Instruction) -> Category {
     use Mnemonic::*;
     let memory = (0..instruction.op_count()).any(|n| in_memory(instruction.op_kind(n)));
@@ -120,9 +126,7 @@ fn of_plain(instruction: &Instruction) -> Category {
     if prefetched(instruction).is_some() {
         return Category::Nothing;
     }
-    let features = instruction.cpuid_features();
-    let old = [CpuidFeature::FPU, CpuidFeature::FPU287, CpuidFeature::FPU387, CpuidFeature::MMX];
-    if features.iter().any(|feature| old.contains(feature)) {
+    if is_x87(instruction) {
         return Category::X87;
     }
     match mnemonic {

@@ -17,6 +17,7 @@ mod forwarding;
 mod hash;
 pub mod lone;
 pub mod memory;
+mod numbers;
 mod operands;
 mod quick;
 pub mod registers;

@@ -1,7 +1,9 @@
 //! Which instructions do nothing but to compute what their operands say.
 
 use super::Nature;
+use crate::category::is_x87;
 use crate::decode::{Control, control, repeats};
+use crate::form::{Class, class};
 use crate::memory::prefetched;
 use crate::operands::in_memory;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
@@ -40,7 +42,8 @@ pub(super) fn nature(instruction: &Instruction) -> Nature {
         },
         // What they write is known, but for what they may raise.
         Push | Pop | Leave | Div | Idiv => Nature::Fixed,
-        mnemonic if is_scalar_float(mnemonic) => Nature::Fixed,
+        // It may raise exceptions or leave a sticky bit in a status.
+        _ if is_float(instruction) && is_ordinary(instruction) => Nature::Fixed,
         _ => Nature::Barrier,
     }
 }
@@ -190,6 +193,12 @@ fn is_general(mnemonic: Mnemonic) -> bool {
     )
 }
 
+/// Whether it computes in floating point, in vector registers.
+fn is_float(instruction: &Instruction) -> bool {
+    matches!(class(instruction), Class::Float | Class::FloatDivide | Class::SquareRoot)
+        && !is_x87(instruction)
+}
+
 /// Moves, logic and integers in vector registers: no exception of floating point comes of them.
 fn is_vector(mnemonic: Mnemonic) -> bool {
     use Mnemonic::*;
@@ -303,62 +312,6 @@ fn is_vector(mnemonic: Mnemonic) -> bool {
             | Vpshufd
             | Vpshufb
             | Vpmovmskb
-    )
-}
-
-/// Scalar floating point, which may raise exceptions or leave a sticky bit in a status: what it reads and writes is known.
-fn is_scalar_float(mnemonic: Mnemonic) -> bool {
-    use Mnemonic::*;
-    matches!(
-        mnemonic,
-        Addss
-            | Addsd
-            | Subss
-            | Subsd
-            | Mulss
-            | Mulsd
-            | Divss
-            | Divsd
-            | Minss
-            | Minsd
-            | Maxss
-            | Maxsd
-            | Sqrtss
-            | Sqrtsd
-            | Comiss
-            | Comisd
-            | Ucomiss
-            | Ucomisd
-            | Cvtsi2ss
-            | Cvtsi2sd
-            | Cvtss2sd
-            | Cvtsd2ss
-            | Cvttss2si
-            | Cvttsd2si
-            | Addps
-            | Addpd
-            | Subps
-            | Subpd
-            | Mulps
-            | Mulpd
-            | Divps
-            | Divpd
-            | Vaddss
-            | Vaddsd
-            | Vsubss
-            | Vsubsd
-            | Vmulss
-            | Vmulsd
-            | Vdivss
-            | Vdivsd
-            | Vcvtsi2ss
-            | Vcvtsi2sd
-            | Vaddps
-            | Vaddpd
-            | Vsubps
-            | Vsubpd
-            | Vmulps
-            | Vmulpd
     )
 }
 

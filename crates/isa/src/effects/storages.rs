@@ -1,6 +1,7 @@
 //! Sets of what instructions read and write beside memory.
 
 use crate::flags::FlagSet;
+use crate::numbers::numbers;
 use iced_x86::Register;
 
 /// A set of storages: registers whole, but the lower 16 bytes of a vector register apart from the rest of it, and each
@@ -93,12 +94,7 @@ impl Storages {
 
     /// Their numbers, in order.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        let mut rest = self.0;
-        core::iter::from_fn(move || {
-            let next = rest.trailing_zeros() as u8;
-            rest &= rest.wrapping_sub(1);
-            (next < 128).then_some(next)
-        })
+        numbers(self.0)
     }
 }
 

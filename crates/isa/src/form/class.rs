@@ -65,7 +65,7 @@ impl Order {
     pub const COUNT: usize = Order::SystemCall as usize + 1;
 }
 
-pub(super) fn class(instruction: &Instruction) -> Class {
+pub(crate) fn class(instruction: &Instruction) -> Class {
     use Mnemonic::*;
     if repeats(instruction) {
         return Class::Repeated;

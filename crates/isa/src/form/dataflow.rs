@@ -1,6 +1,7 @@
 //! Which registers an instruction reads for addresses, reads for its work, and writes.
 
 use crate::flags::FlagSet;
+use crate::numbers::numbers;
 use iced_x86::{
     Code, EncodingKind, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
@@ -40,12 +41,7 @@ impl Registers {
 
     /// The numbers of the registers.
     pub fn iter(self) -> impl Iterator<Item = u8> {
-        let mut rest = self.0;
-        core::iter::from_fn(move || {
-            let next = rest.trailing_zeros() as u8;
-            rest &= rest.wrapping_sub(1);
-            (next < 128).then_some(next)
-        })
+        numbers(self.0)
     }
 
     /// Whether it has the register of this number.

@@ -4,6 +4,7 @@
 mod class;
 mod dataflow;
 
+pub(crate) use class::class;
 pub use class::{Class, Order};
 pub(crate) use dataflow::merges;
 pub use dataflow::{FLAGS, FPU_STACK, FRAME, Registers, STACK};
