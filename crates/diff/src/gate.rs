@@ -29,8 +29,7 @@ use std::str::FromStr;
 use timewise_flow::naming::{WAYS, similar};
 use timewise_flow::windows::FEWEST;
 use timewise_flow::{Estimate, RoutineId};
-use timewise_profile::Exit;
-use timewise_profile::ends::ended_otherwise;
+use timewise_profile::ends::{EndedOtherwise, ended_otherwise};
 
 /// What must not grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,17 +119,8 @@ pub enum GateError {
     )]
     UnequalWindows,
     /// TEST did not end as BASE did.
-    #[error(
-        "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
-        .test.in_words(),
-        .base.in_words()
-    )]
-    EndedOtherwise {
-        /// How BASE's runs ended.
-        base: Exit,
-        /// How one of TEST's did.
-        test: Exit,
-    },
+    #[error(transparent)]
+    EndedOtherwise(#[from] EndedOtherwise),
     /// Not both sides were launched and sampled.
     #[error("{0} from start to end was not measured in both profiles: profile both with timewise run")]
     NotLaunched(Metric),
@@ -212,8 +202,8 @@ impl Gate {
     /// # Errors
     /// It cannot be judged.
     pub fn judge(&self, comparison: &Comparison) -> Result<Verdict, GateError> {
-        if let Some((base, test)) = ended_otherwise(comparison.base.profile, comparison.test.profile) {
-            return Err(GateError::EndedOtherwise { base, test });
+        if let Some(otherwise) = ended_otherwise(comparison.base.profile, comparison.test.profile) {
+            return Err(otherwise.into());
         }
         let verdicts = match (self.metric, &self.function) {
             (Metric::ModelledCycles, _) => self.modelled(comparison)?,

@@ -2,7 +2,7 @@
 
 use crate::deterministic::{InRun, common};
 use crate::differing::{Differing, differing};
-use crate::estimate::{Difference, Estimate};
+use crate::estimate::{Difference, Estimate, chance_of_times};
 use crate::findings;
 use crate::lanes::{Lane, LaneKey, Lanes, Processes, of_runs};
 use crate::level::Level;
@@ -17,6 +17,8 @@ pub struct Measured {
     pub base: Estimate,
     /// In runs of TEST, if there are two sides.
     pub test: Option<Estimate>,
+    /// With which probability equal programs differ by as much; `None` where that is not known.
+    pub chance: Option<f64>,
 }
 
 impl Measured {
@@ -152,6 +154,7 @@ impl<'a> Comparison<'a> {
         let events = Measured {
             base: Estimate::of(&events(&of_base)),
             test: test.map(|_| Estimate::of(&events(&of_test))),
+            chance: None,
         };
         Comparison {
             base,
@@ -206,7 +209,11 @@ impl<'a, 'b> Sides<'a, 'b> {
     /// Amounts of the runs of BASE, and then of TEST.
     fn measured(&self, amounts: &[f64]) -> Measured {
         let (base, test) = amounts.split_at(self.of_base.len());
-        Measured { base: Estimate::of(base), test: (!test.is_empty()).then(|| Estimate::of(test)) }
+        Measured {
+            base: Estimate::of(base),
+            test: (!test.is_empty()).then(|| Estimate::of(test)),
+            chance: chance_of_times(base, test),
+        }
     }
 }
 
@@ -233,7 +240,7 @@ impl Sums {
         let mut calls = 0;
         let before = lane.events.iter().map(|event| {
             let before = calls;
-            calls += event.end_ns.map_or(0, |end| end - event.begin_ns);
+            calls += event.took_ns();
             before
         });
         let before: Vec<u64> = before.collect();

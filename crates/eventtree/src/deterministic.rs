@@ -1,7 +1,6 @@
 //! Deterministic events: those that stand in the same order in all runs.
 
 use crate::lanes::{Lane, file_name};
-use crate::summary::has_failed;
 use imara_diff::{Algorithm, Diff, Token};
 use std::collections::{HashMap, HashSet};
 use timewise_profile::{NameId, OsEvent, OsEventKind, Profile};
@@ -18,7 +17,7 @@ pub struct InRun<'a, 'b> {
 impl<'a> InRun<'a, '_> {
     /// A name of its profile.
     pub fn name(&self, id: NameId) -> &'a [u8] {
-        &self.profile.os_names[id.index()]
+        self.profile.os_name(id)
     }
 
     /// What an event was about, as far as it is the same wherever a build lies.
@@ -39,7 +38,7 @@ impl<'a> InRun<'a, '_> {
             kind: event.kind,
             name: event.name.map(|name| self.name(name)),
             object: self.object(event).filter(|object| everywhere.contains(object)),
-            failed: has_failed(event),
+            failed: event.has_failed(),
         }
     }
 }

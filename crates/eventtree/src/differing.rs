@@ -54,7 +54,7 @@ pub fn differing(runs: &[InRun], places: &[Vec<usize>], base_runs: usize) -> Vec
             row.objects.extend(run.object(event));
             let share = row.runs.entry(number).or_default();
             share.events += 1;
-            share.call_ns += event.end_ns.map_or(0, |end| end - event.begin_ns);
+            share.call_ns += event.took_ns();
         }
     }
     let test_runs = runs.len() - base_runs;
@@ -65,6 +65,7 @@ pub fn differing(runs: &[InRun], places: &[Vec<usize>], base_runs: usize) -> Vec
             Measured {
                 base: of_side(0, base_runs),
                 test: (test_runs > 0).then(|| of_side(base_runs, runs.len())),
+                chance: None,
             }
         };
         Differing {

@@ -49,9 +49,26 @@ impl Difference {
     }
 }
 
+/// Shorter times than that, in nanoseconds, are not told apart.
+const RESOLUTION_NS: f64 = 1e3;
+
+/// With which probability equal programs take times as different at least; `None` unless both sides have several.
+///
+/// What a machine adds to a time is an amount, or in proportion to it: times and their logarithms are both judged, and the
+/// more certain of the two counts, at half its certainty (Bonferroni).
+pub fn chance_of_times(base: &[f64], test: &[f64]) -> Option<f64> {
+    let scales: [fn(f64) -> f64; 2] = [|time| time, |time| (time + RESOLUTION_NS).ln()];
+    let judged = scales.map(|scale| {
+        let [base, test] =
+            [base, test].map(|times| Estimate::of(&times.iter().copied().map(scale).collect::<Vec<_>>()));
+        probability_of_chance(base, test)
+    });
+    Some((2.0 * judged[0]?.min(judged[1]?)).min(1.0))
+}
+
 /// With which probability equal programs differ by as much at least; `None` where one side has a single run. It is 1 where
 /// it is certainly more than one in twenty.
-pub fn probability_of_chance(base: Estimate, test: Estimate) -> Option<f64> {
+fn probability_of_chance(base: Estimate, test: Estimate) -> Option<f64> {
     /// No distribution has less than a twentieth beyond so many deviations on both sides.
     const LIKELY: f64 = 1.95;
     let variances = base.variance.zip(test.variance)?;
@@ -100,6 +117,11 @@ mod tests {
         assert!(chance.is_some_and(|chance| chance > 0.002 && chance < 0.01), "{chance:?}");
         let near = probability_of_chance(Estimate::of(&[9., 11.]), Estimate::of(&[10., 11.]));
         assert_eq!(near, Some(1.0));
+        // A thousand times as long, however much that varies; and a little longer than what varies by as much.
+        let times = |scale: f64| [1.0, 1.4, 0.8, 1.1].map(|time| time * scale);
+        assert!(chance_of_times(&times(2e4), &times(2e7)).is_some_and(|chance| chance < 1e-4));
+        assert_eq!(chance_of_times(&times(2e4), &times(2.2e4)), Some(1.0));
+        assert_eq!(chance_of_times(&times(2e4), &[2e7]), None);
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! Royal Statistical Society B 57, 1995).
 
 use crate::compare::{LaneTree, Measured, Measures};
-use crate::estimate::probability_of_chance;
 
 /// How much of what is named may be chance.
 const FALSE_SHARE: f64 = 0.05;
@@ -19,21 +18,17 @@ pub fn find(lanes: &mut [LaneTree]) {
     let mut chances: Vec<f64> = Vec::new();
     for measures in lanes.iter().flat_map(|lane| &lane.measures) {
         for judged in JUDGED {
-            let Some(chance) = chance(judged(measures)) else { return };
+            let Some(chance) = judged(measures).chance else { return };
             chances.push(chance);
         }
     }
     let limit = limit(&mut chances);
     for lane in lanes {
         let is_beyond = |measures: &Measures| {
-            JUDGED.iter().any(|judged| chance(judged(measures)).is_some_and(|chance| chance <= limit))
+            JUDGED.iter().any(|judged| judged(measures).chance.is_some_and(|chance| chance <= limit))
         };
         lane.found = Some(lane.measures.iter().map(is_beyond).collect());
     }
-}
-
-fn chance(measured: &Measured) -> Option<f64> {
-    probability_of_chance(measured.base, measured.test?)
 }
 
 /// The largest probability that is still named; below all of them if none is.

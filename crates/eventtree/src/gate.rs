@@ -10,11 +10,10 @@
 //! where both sides have several runs, the lower limit of the difference's 95 % interval must exceed the share.
 
 use crate::estimate::{Difference, Estimate};
-use crate::summary::{is_call, name_of};
 use std::fmt;
 use std::str::FromStr;
-use timewise_profile::ends::ended_otherwise;
-use timewise_profile::{Exit, OsEvent, Profile, RunKind};
+use timewise_profile::ends::{EndedOtherwise, ended_otherwise};
+use timewise_profile::{OsEvent, Profile, RunKind};
 
 /// What must not grow.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -59,17 +58,8 @@ pub enum GateError {
     #[error("one run of a side tells nothing of how much elapsed time varies: record several with --rounds")]
     OneRun,
     /// TEST did not end as BASE did.
-    #[error(
-        "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
-        .test.in_words(),
-        .base.in_words()
-    )]
-    EndedOtherwise {
-        /// How BASE's runs ended.
-        base: Exit,
-        /// How one of TEST's did.
-        test: Exit,
-    },
+    #[error(transparent)]
+    EndedOtherwise(#[from] EndedOtherwise),
     /// A run has more events than were kept.
     #[error("{0} events of a run were not kept, so no condition can be judged: record less at a time")]
     Truncated(u64),
@@ -119,8 +109,8 @@ impl Gate {
     /// # Errors
     /// It cannot be judged.
     pub fn judge(&self, base: &Profile, test: &Profile) -> Result<Verdict, GateError> {
-        if let Some((base, test)) = ended_otherwise(base, test) {
-            return Err(GateError::EndedOtherwise { base, test });
+        if let Some(otherwise) = ended_otherwise(base, test) {
+            return Err(otherwise.into());
         }
         if let Some(lost) = truncated(base).or(truncated(test)) {
             return Err(GateError::Truncated(lost));
@@ -142,7 +132,9 @@ impl Gate {
             return profile.runs_of(RunKind::Events).map(|run| run.elapsed_ns as f64).collect();
         }
         let counts = |event: &&OsEvent| match &self.metric {
-            Metric::Calls(name) => is_call(event) && name_of(profile, event) == Some(name.as_bytes()),
+            Metric::Calls(name) => {
+                event.is_call() && event.name.is_some_and(|id| profile.os_name(id) == name.as_bytes())
+            }
             Metric::Elapsed | Metric::Events => true,
         };
         let mut amounts = vec![0.0; profile.runs.len()];

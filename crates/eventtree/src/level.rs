@@ -14,16 +14,13 @@ pub enum Level {
 }
 
 impl Level {
-    /// From the coarsest on.
-    pub const ALL: [Level; 3] = [Level::Programs, Level::Files, Level::Calls];
-
     /// The coarsest level at which an event parts siblings.
     pub fn of(profile: &Profile, event: &OsEvent) -> Level {
         match event.kind {
             OsEventKind::Begin | OsEventKind::Exec | OsEventKind::Image | OsEventKind::End => Level::Programs,
             OsEventKind::Signal => Level::Calls,
             OsEventKind::Call => {
-                let name = event.name.map(|id| profile.os_names[id.index()].as_slice());
+                let name = event.name.map(|id| profile.os_name(id));
                 if name.is_some_and(is_about_files) { Level::Files } else { Level::Calls }
             }
         }

@@ -1,7 +1,7 @@
 //! What system calls take, by name.
 
 use std::collections::BTreeMap;
-use timewise_profile::{OsEvent, OsEventKind, Profile, RunKind};
+use timewise_profile::{Profile, RunKind};
 
 /// The system calls of one name, of all runs and threads together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,12 +21,12 @@ pub struct CallRow {
 /// A row for each name, by what they took.
 pub fn calls(profile: &Profile) -> Vec<CallRow> {
     let mut rows: BTreeMap<&[u8], CallRow> = BTreeMap::new();
-    for event in profile.os_events.iter().filter(|event| is_call(event)) {
-        let Some(name) = name_of(profile, event) else { continue };
+    for event in profile.os_events.iter().filter(|event| event.is_call()) {
+        let Some(name) = event.name.map(|name| profile.os_name(name)) else { continue };
         let row = rows.entry(name).or_default();
-        let took_ns = event.end_ns.map_or(0, |end| end - event.begin_ns);
+        let took_ns = event.took_ns();
         row.calls += 1;
-        row.errors += u64::from(has_failed(event));
+        row.errors += u64::from(event.has_failed());
         row.total_ns += took_ns;
         row.longest_ns = row.longest_ns.max(took_ns);
     }
@@ -34,22 +34,6 @@ pub fn calls(profile: &Profile) -> Vec<CallRow> {
         rows.into_iter().map(|(name, row)| CallRow { name: name.to_vec(), ..row }).collect();
     rows.sort_by(|a, b| b.total_ns.cmp(&a.total_ns).then_with(|| a.name.cmp(&b.name)));
     rows
-}
-
-/// Whether it is a system call, of whatever purpose.
-pub fn is_call(event: &OsEvent) -> bool {
-    matches!(event.kind, OsEventKind::Call | OsEventKind::Exec | OsEventKind::Image)
-}
-
-/// Its name, as the profile has it.
-pub fn name_of<'a>(profile: &'a Profile, event: &OsEvent) -> Option<&'a [u8]> {
-    event.name.map(|name| profile.os_names[name.index()].as_slice())
-}
-
-/// Whether it is a call that failed: its result is the negative number of an error.
-pub fn has_failed(event: &OsEvent) -> bool {
-    const ERRORS: std::ops::Range<i64> = -4095..0;
-    event.result.is_some_and(|result| ERRORS.contains(&result))
 }
 
 /// How many runs these are of.

@@ -5,6 +5,7 @@ mod made;
 use made::{made, run};
 use timewise_eventtree::{Gate, GateError, Verdict};
 use timewise_profile::OsEventKind::{Begin, Call, End};
+use timewise_profile::ends::EndedOtherwise;
 use timewise_profile::{Exit, Profile};
 
 /// Runs with so many calls each, and of so many nanoseconds.
@@ -60,7 +61,7 @@ fn what_ended_otherwise_or_was_not_kept_is_not_judged() {
     let (fine, crashed) = (Exit::Code(0), Exit::Signal(11));
     assert!(gate.judge(&ended(fine), &ended(fine)).is_ok());
     let judged = gate.judge(&ended(fine), &ended(crashed));
-    assert_eq!(judged, Err(GateError::EndedOtherwise { base: fine, test: crashed }));
+    assert_eq!(judged, Err(EndedOtherwise { base: fine, test: crashed }.into()));
     let mut full = ended(fine);
     full.runs[1].lost_samples = 7;
     assert_eq!(gate.judge(&ended(fine), &full), Err(GateError::Truncated(7)));

@@ -3,11 +3,25 @@
 
 use crate::model::{Exit, Profile};
 
+/// TEST did not end as BASE did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "test {}, base {}: what ended otherwise did not do the same work, so no condition can be judged",
+    .test.in_words(),
+    .base.in_words()
+)]
+pub struct EndedOtherwise {
+    /// How BASE's runs ended.
+    pub base: Exit,
+    /// How one of TEST's did.
+    pub test: Exit,
+}
+
 /// How all runs of BASE ended, and how a run of TEST did that ended otherwise. Where BASE's own runs ended in several
 /// ways, TEST's may, too.
-pub fn ended_otherwise(base: &Profile, test: &Profile) -> Option<(Exit, Exit)> {
+pub fn ended_otherwise(base: &Profile, test: &Profile) -> Option<EndedOtherwise> {
     let expected = common(ends(base))?;
-    ends(test).find(|exit| *exit != expected).map(|other| (expected, other))
+    ends(test).find(|exit| *exit != expected).map(|test| EndedOtherwise { base: expected, test })
 }
 
 /// Whether a run of TEST printed something else than all runs of BASE.
@@ -52,6 +66,7 @@ mod tests {
             (&[fine, failed], &[crashed], None),
             (&[Exit::Unknown], &[crashed], None),
         ] {
+            let want = want.map(|(base, test)| EndedOtherwise { base, test });
             assert_eq!(ended_otherwise(&ended(base), &ended(test)), want, "{base:?} {test:?}");
         }
     }

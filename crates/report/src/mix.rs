@@ -1,6 +1,6 @@
 //! `timewise mix`: which instructions were executed, as text, JSON and CSV.
 
-use crate::number::{count, grouped, percent, quantity};
+use crate::number::{count, percent, quantity, share};
 use crate::rows::compact;
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
@@ -40,10 +40,6 @@ impl<'a> Mixed<'a> {
         let [all, most] = [1.0, SHARE].map(|share| footprint(analysis, share));
         Mixed { analysis, whole, functions, all, most }
     }
-}
-
-fn share(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
 }
 
 /// A screen: the mix of the whole, what follows from where code lies, how much code it is, and the hottest functions.
@@ -137,17 +133,13 @@ fn functions_table(mixed: &Mixed, limit: Option<usize>) -> Table {
             sum(&[Category::Branch]),
             sum(&[Category::ScalarFloat, Category::PackedFloat, Category::X87]),
             sum(&[Category::Vector]),
-            grouped_or_short(mix.transfers.all),
+            count(mix.transfers.all),
             percent(share(mix.transfers.misaligned_16, mix.transfers.all)),
             mixed.analysis.name_of(*routine),
         ];
         table.row(Tone::Plain, cells.into());
     }
     table
-}
-
-fn grouped_or_short(value: u64) -> String {
-    if value < 10_000 { grouped(value) } else { count(value) }
 }
 
 #[derive(Serialize)]

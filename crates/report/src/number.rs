@@ -68,6 +68,11 @@ pub fn times(value: u64) -> String {
     if value == 1 { "once".into() } else { format!("{} times", count(value)) }
 }
 
+/// What part of the whole that is, 0 of nothing.
+pub fn share(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
 /// A share between 0 and 1 in per cent. What rounding left below 0 is 0.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", if share > 0.0 { 100.0 * share } else { 0.0 })

@@ -2,7 +2,7 @@
 
 use crate::csv;
 use crate::labels::file_name;
-use crate::number::{count, grouped, percent, quantity};
+use crate::number::{count, grouped, percent, quantity, share};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table};
 use serde::Serialize;
@@ -85,7 +85,12 @@ pub fn text(chosen: &Chosen, style: Style) -> String {
     let of_all = match ours == all {
         true => format!("all {} instructions of the program", count(all)),
         false => {
-            format!("{} of the program's {} instructions ({})", count(ours), count(all), share(ours, all))
+            format!(
+                "{} of the program's {} instructions ({})",
+                count(ours),
+                count(all),
+                percent(share(ours, all))
+            )
         }
     };
     let mut out = style.wrap(Tone::Heading, &format!("{thread}: {of_all}"));
@@ -108,7 +113,7 @@ pub fn text(chosen: &Chosen, style: Style) -> String {
         &format!(
             "a simulation of the points executes {} of the instructions ({}) · by their weights, {} would be in other \
              blocks than they are",
-            share(simulated, ours),
+            percent(share(simulated, ours)),
             count(simulated),
             percent(found.error),
         ),
@@ -140,10 +145,6 @@ fn table(chosen: &Chosen) -> Table {
         table.row(Tone::Plain, cells.into());
     }
     table
-}
-
-fn share(part: u64, whole: u64) -> String {
-    percent(part as f64 / whole.max(1) as f64)
 }
 
 /// A point, as programs read it.

@@ -1,7 +1,7 @@
 //! `timewise waste`: instructions that did nothing for what came after, as text, JSON and CSV.
 
 use crate::code_text::CodeText;
-use crate::number::{count, grouped, percent};
+use crate::number::{count, grouped, percent, share};
 use crate::rows::compact;
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
@@ -101,10 +101,6 @@ struct Document {
     instructions: Vec<Row>,
 }
 
-fn share(part: u64, whole: u64) -> f64 {
-    part as f64 / whole.max(1) as f64
-}
-
 /// Words for what makes an instruction wasteful.
 fn why(analysis: &Analysis, wasted: &Wasted) -> String {
     let place = |id: InstructionId| labels::place(analysis.profile, analysis.code.place(id));
@@ -154,13 +150,9 @@ fn functions(analysis: &Analysis, waste: &Waste) -> Vec<FunctionRow> {
         let all = by_function.entry(routine).or_default();
         *all = all.saturating_add(wasted.executions);
     }
+    let costs = analysis.by_routine();
     let row = |(routine, wasted): (RoutineId, u64)| {
-        let blocks = analysis.routines[routine.index()].blocks.iter();
-        let executed = blocks.map(|block| {
-            let block = &analysis.code.blocks[block.index()];
-            block.executions.saturating_mul(block.length.into())
-        });
-        let instructions = executed.fold(0, u64::saturating_add);
+        let instructions = costs[routine.index()].instructions;
         let Site { module, function, .. } = site::function(analysis, routine);
         FunctionRow {
             module,

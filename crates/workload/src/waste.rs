@@ -57,17 +57,14 @@ pub fn waste(analysis: &Analysis) -> Waste {
     let exact = Exact::new(profile);
     let liveness = Liveness::new(profile, code, &exact);
     let ways = Ways::new(analysis, &exact);
+    let costs = analysis.by_routine();
     let (mut on_paths, mut instructions) = (0u64, Vec::new());
     for (number, routine) in analysis.routines.iter().enumerate() {
         let id = RoutineId(number as u32);
         let executed = |block: &&BlockId| code.blocks[block.index()].executions > 0;
         let blocks: Vec<BlockId> = routine.blocks.iter().filter(executed).copied().collect();
         if ways.has_paths(id) {
-            let of_block = |block: &BlockId| {
-                let block = &code.blocks[block.index()];
-                block.executions.saturating_mul(block.length.into())
-            };
-            on_paths = blocks.iter().map(of_block).fold(on_paths, u64::saturating_add);
+            on_paths = on_paths.saturating_add(costs[number].instructions);
         }
         let mut function = Function::new(analysis, &liveness);
         for chain in ways.chains(&blocks) {

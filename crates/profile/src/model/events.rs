@@ -1,6 +1,6 @@
 //! What the operating system did for a program, in order.
 
-use super::{NameId, StackId, ThreadId};
+use super::{NameId, Profile, StackId, ThreadId};
 
 /// Something that a thread had the operating system do, or that befell it (CQ, section 0.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,31 @@ pub struct OsEvent {
     pub result: Option<i64>,
     /// The innermost caller, if stacks were taken.
     pub stack: Option<StackId>,
+}
+
+impl OsEvent {
+    /// Whether it is a system call, of whatever purpose.
+    pub fn is_call(&self) -> bool {
+        matches!(self.kind, OsEventKind::Call | OsEventKind::Exec | OsEventKind::Image)
+    }
+
+    /// Whether it is a call that failed: its result is the negative number of an error.
+    pub fn has_failed(&self) -> bool {
+        const ERRORS: std::ops::Range<i64> = -4095..0;
+        self.is_call() && self.result.is_some_and(|result| ERRORS.contains(&result))
+    }
+
+    /// From its beginning to its end, nanoseconds; 0 if no end was seen.
+    pub fn took_ns(&self) -> u64 {
+        self.end_ns.map_or(0, |end| end.saturating_sub(self.begin_ns))
+    }
+}
+
+impl Profile {
+    /// A name of system events, as bytes of the operating system.
+    pub fn os_name(&self, id: NameId) -> &[u8] {
+        &self.os_names[id.index()]
+    }
 }
 
 /// What kind of event.

@@ -9,7 +9,7 @@ const LONGEST_PATH: usize = 24;
 
 /// A name that the operating system gave.
 pub fn name(profile: &Profile, id: Option<NameId>) -> String {
-    id.map_or(String::new(), |id| String::from_utf8_lossy(&profile.os_names[id.index()]).into_owned())
+    id.map_or(String::new(), |id| String::from_utf8_lossy(profile.os_name(id)).into_owned())
 }
 
 /// What an event was about, if that is the same in all runs.

@@ -1,11 +1,11 @@
 //! What recording costs, against native runs and against strace, in turns. All three are timed by a process between the
 //! tool and the program, so that neither starting the tool nor what it does in the end is in the time.
 
+use crate::bench::median;
 use anyhow::{Context, Result, ensure};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
-use timewise_profile::{OsEvent, OsEventKind, Profile};
+use timewise_profile::{OsEvent, Profile};
 
 /// A program that calls the system, and does nothing else.
 const CALLS: &str = "#include <fcntl.h>
@@ -62,17 +62,17 @@ pub fn print(timewise: &Path, folder: &Path, rounds: usize) -> Result<()> {
         "program", "calls", "native", "strace", "recorded", "strace a call", "recorded a call"
     );
     for command in MEASURED {
-        let mut times: [Vec<Duration>; 3] = Default::default();
+        let mut times: [Vec<f64>; 3] = Default::default();
         let mut calls = 0;
         for _ in 0..rounds {
             for (times, tool) in times.iter_mut().zip(["", &theirs, &ours]) {
-                times.push(timed(folder, tool, command)?);
+                times.push(timed_ns(folder, tool, command)?);
             }
             calls = calls_of(&Profile::load(&file)?);
         }
-        let [native, strace, recorded] = times.map(median);
-        let each = |time: Duration| time.saturating_sub(native).as_secs_f64() * 1e6 / calls as f64;
-        let shown = [native, strace, recorded].map(|time| format!("{:.1} ms", time.as_secs_f64() * 1e3));
+        let [native, strace, recorded] = times.map(|times| median(&times));
+        let each = |time: f64| (time - native).max(0.0) / 1e3 / calls as f64;
+        let shown = [native, strace, recorded].map(|time| format!("{:.1} ms", time / 1e6));
         println!(
             "{command:32} {calls:>8} {:>10} {:>10} {:>10}  {:>11.1} µs {:>12.1} µs",
             shown[0],
@@ -85,23 +85,17 @@ pub fn print(timewise: &Path, folder: &Path, rounds: usize) -> Result<()> {
     Ok(())
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
-}
-
 /// System calls of all processes but the first, which times the others.
 fn calls_of(profile: &Profile) -> usize {
-    let is_call = |kind| matches!(kind, OsEventKind::Call | OsEventKind::Image | OsEventKind::Exec);
     let is_timed = |event: &&OsEvent| profile.threads[event.thread.index()].process.index() > 0;
-    profile.os_events.iter().filter(is_timed).filter(|event| is_call(event.kind)).count()
+    profile.os_events.iter().filter(is_timed).filter(|event| event.is_call()).count()
 }
 
-/// How long a program takes under a tool, if any.
-fn timed(folder: &Path, tool: &str, command: &str) -> Result<Duration> {
+/// How many nanoseconds a program takes under a tool, if any.
+fn timed_ns(folder: &Path, tool: &str, command: &str) -> Result<f64> {
     ensure!(shell(folder, &format!("{tool}./timed timed.ns {command}"))?, "{tool}{command} failed");
     let told = std::fs::read_to_string(folder.join("timed.ns"))?;
-    Ok(Duration::from_nanos(told.parse().context("timed.ns")?))
+    told.parse().context("timed.ns")
 }
 
 /// Whether a command ends well.
