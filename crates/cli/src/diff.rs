@@ -1,10 +1,9 @@
 //! `timewise diff`: what changed between two profiles, and gates for continuous integration.
 
 use crate::arguments::named;
-use crate::reading::{self, Format, Limit, Reading, load_side};
+use crate::reading::{self, Format, Limit, Reading, Sides};
 use crate::screen;
 use crate::talk::complain;
-use std::path::PathBuf;
 use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
 use timewise_report::diff::{self, By, Grain};
@@ -20,19 +19,11 @@ Examples:
 
 Conditions are time>2%, time-by-count>1%, instructions>0.5% or, of profiles that timewise simulate
 made, modelled-cycles>1%; for one function with function:NAME before it; and of the whole program
-cpu-time>2%, the kernel's included, and elapsed>5%, waiting included. With --fail-if the status is 3 if a condition is met beyond noise. JSON and CSV hold all
-rows; docs/diff.md describes them.")]
+cpu-time>2%, the kernel's included, and elapsed>5%, waiting included. With --fail-if the status is 3
+if a condition is met beyond noise. JSON and CSV hold all rows; docs/diff.md describes them.")]
 pub struct Arguments {
-    /// The old profile
-    base: PathBuf,
-    /// The new profile
-    test: PathBuf,
-    /// A profile of a further run of the old program: several tell how much runs differ by themselves
-    #[arg(long = "base", value_name = "FILE")]
-    more_base: Vec<PathBuf>,
-    /// Likewise of the new one
-    #[arg(long = "test", value_name = "FILE")]
-    more_test: Vec<PathBuf>,
+    #[command(flatten)]
+    sides: Sides,
     /// What to show one row for
     #[arg(long, value_parser = named(&By::ALL, By::name), default_value = Grain::Function.name())]
     by: By,
@@ -51,8 +42,7 @@ pub struct Arguments {
 
 /// Prints what was asked for. Gives whether all conditions hold.
 pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
-    let base = load_side(&arguments.base, &arguments.more_base, reading::load)?;
-    let test = load_side(&arguments.test, &arguments.more_test, reading::load)?;
+    let (base, test) = arguments.sides.load(reading::load)?;
     let policy = arguments.reading.policy();
     diff::cautions(&base, &test).iter().for_each(complain);
     let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));

@@ -1,13 +1,14 @@
 //! What the commands that read a profile have in common.
 
 use crate::pager;
-use crate::screen::Colour;
+use crate::screen::{self, Colour};
 use std::num::ParseIntError;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use timewise_diff::share_a_run;
 use timewise_flow::Policy;
 use timewise_profile::Profile;
+use timewise_report::Style;
 
 /// How to read samples.
 #[derive(clap::Args)]
@@ -89,6 +90,82 @@ impl Reading {
     }
 }
 
+/// In which form to print, and how.
+#[derive(clap::Args)]
+pub struct Printed {
+    /// In which form
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// When to use colours
+    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
+    color: Colour,
+}
+
+impl Printed {
+    /// Prints what was asked for: text by the pager if there is more than a screen.
+    ///
+    /// # Errors
+    /// What making it or writing it met with.
+    pub fn print<J, C>(
+        &self,
+        text: impl FnOnce(Style) -> String,
+        json: impl FnOnce() -> Result<String, J>,
+        csv: impl FnOnce() -> Result<String, C>,
+    ) -> anyhow::Result<()>
+    where
+        J: std::error::Error + Send + Sync + 'static,
+        C: std::error::Error + Send + Sync + 'static,
+    {
+        match self.format {
+            Format::Text => pager::show(&text(screen::style(&std::io::stdout(), self.color)), true),
+            Format::Json => screen::show(&json()?),
+            Format::Csv => screen::show(&csv()?),
+        }
+    }
+}
+
+/// Two profiles that are compared, each perhaps of several runs.
+#[derive(clap::Args)]
+pub struct Sides {
+    /// The old profile
+    base: PathBuf,
+    /// The new profile
+    test: PathBuf,
+    /// A profile of a further run of the old program: several tell how much runs differ by themselves
+    #[arg(long = "base", value_name = "FILE")]
+    more_base: Vec<PathBuf>,
+    /// Likewise of the new one
+    #[arg(long = "test", value_name = "FILE")]
+    more_test: Vec<PathBuf>,
+}
+
+impl Sides {
+    /// Loads all of both.
+    ///
+    /// # Errors
+    /// One cannot be loaded, or is of the same run as another of its side.
+    pub fn load(
+        &self,
+        load: impl Fn(&Path) -> anyhow::Result<Profile>,
+    ) -> anyhow::Result<(Profile, Profile)> {
+        Ok((load_side(&self.base, &self.more_base, &load)?, load_side(&self.test, &self.more_test, &load)?))
+    }
+}
+
+/// Loads a profile with counts; of one without, it says `how` to make some.
+///
+/// # Errors
+/// It cannot be read, or there are none in it.
+pub fn load_counted(path: &Path, how: &str) -> anyhow::Result<Profile> {
+    let profile = load(path)?;
+    anyhow::ensure!(
+        !profile.blocks.is_empty(),
+        "'{}' holds no counts of instructions; make some: {how} -- PROGRAM",
+        path.display()
+    );
+    Ok(profile)
+}
+
 /// Loads the profile at `path`.
 ///
 /// # Errors
@@ -132,10 +209,7 @@ fn load_if(path: &Path, has_other: impl Fn(&Profile) -> bool) -> anyhow::Result<
 }
 
 /// A profile, with the runs of further ones, none of them twice.
-///
-/// # Errors
-/// One cannot be loaded, or is of the same run as another.
-pub fn load_side(
+fn load_side(
     path: &Path,
     more: &[PathBuf],
     load: impl Fn(&Path) -> anyhow::Result<Profile>,

@@ -1,9 +1,8 @@
 //! `timewise simpoint`: which intervals of an execution stand for the whole, by their basic block vectors.
 
 use crate::arguments::DEFAULT_FILE;
-use crate::reading::Format;
-use crate::screen::{self, Colour};
-use crate::{destination, pager};
+use crate::destination;
+use crate::reading::Printed;
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use timewise_export::simpoint as files;
@@ -36,15 +35,11 @@ pub struct Arguments {
     /// Choose the fewest points with a score of this, 0 being the worst seen and 1 the best
     #[arg(long, value_name = "T", default_value_t = Options::default().threshold, value_parser = parse_threshold)]
     threshold: f64,
-    /// In which form
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
     /// Also write PREFIX.bb, .simpoints, .weights and .labels, as SimPoint 3.2 does
     #[arg(short = 'o', long = "output", value_name = "PREFIX")]
     output: Option<PathBuf>,
-    /// When to use colours
-    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
-    color: Colour,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 /// Prints and writes what was asked for.
@@ -65,14 +60,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         write(&arguments.file, prefix, &vectors, &found)?;
     }
     let chosen = Chosen { profile: &profile, thread, vectors: &vectors, options, found: &found };
-    match arguments.format {
-        Format::Text => {
-            let style = screen::style(&std::io::stdout(), arguments.color);
-            pager::show(&report::text(&chosen, style), true)
-        }
-        Format::Json => screen::show(&report::json(&chosen)?),
-        Format::Csv => screen::show(&report::csv(&chosen)?),
-    }
+    let printed = &arguments.printed;
+    printed.print(|style| report::text(&chosen, style), || report::json(&chosen), || report::csv(&chosen))
 }
 
 fn parse_threshold(text: &str) -> Result<f64, String> {

@@ -129,13 +129,6 @@ fn what_cannot_be_told_is_said_in_a_line() {
         ("waste none.tw", "none.tw"),
         ("mix --limit x", "'x' for '--limit <ROWS>'"),
     ] {
-        let outcome = place.shell(&format!("timewise {command}"));
-        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{command}");
-        assert!(
-            outcome.stderr.starts_with("timewise: ") && outcome.stderr.contains(says),
-            "{}",
-            outcome.stderr
-        );
-        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        place.assert_refused(&format!("timewise {command}"), says);
     }
 }

@@ -23,11 +23,11 @@ int main(int count, char **arguments) {
 }
 "#;
 
-/// Recordings of four rounds each: `base.tw`, `test.tw` with what is planted, and `ended.tw`, which ends otherwise.
+/// Recordings of five rounds each: `base.tw`, `test.tw` with what is planted, and `ended.tw`, which ends otherwise.
 fn recorded() -> Place {
     let place = Place::new();
     place.write("reads.c", PROGRAM);
-    let record = "timewise ostrace record -q --rounds 4";
+    let record = "timewise ostrace record -q --rounds 5";
     let made = place.shell(&format!(
         "cc -O1 reads.c -o reads && {record} -o base.tw -- ./reads && {record} -o test.tw -- ./reads more
          {record} -o ended.tw -- ./reads more still; [ $? = 3 ]"
@@ -85,10 +85,10 @@ fn gates_tell_what_grew() {
 fn one_side_alone_is_shown_as_calls_and_as_a_tree() {
     let place = recorded();
     let calls = place.shell("timewise ostrace report base.tw --format csv").stdout;
-    assert!(calls.lines().any(|row| row.starts_with("lseek,24,0,")), "{calls}");
+    assert!(calls.lines().any(|row| row.starts_with("lseek,30,0,")), "{calls}");
     let tree = place.shell("timewise ostrace report base.tw --by tree").stdout;
     assert!(
-        tree.contains(" in the same order in all 4 runs divide them") && tree.contains("reads"),
+        tree.contains(" in the same order in all 5 runs divide them") && tree.contains("reads"),
         "{tree}"
     );
     let verified = place.shell("timewise verify base.tw");

@@ -117,14 +117,7 @@ fn what_cannot_be_done_is_said_in_a_line() {
         ("--dimensions x", "'x' for '--dimensions <D>'"),
         ("-o missing/prefix", "cannot write 'missing/prefix.bb'"),
     ] {
-        let outcome = place.shell(&format!("timewise simpoint {command}"));
-        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{command}");
-        assert!(
-            outcome.stderr.starts_with("timewise: ") && outcome.stderr.contains(says),
-            "{}",
-            outcome.stderr
-        );
-        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        place.assert_refused(&format!("timewise simpoint {command}"), says);
     }
     let spared = place.shell("cp profile.tw it.bb; timewise simpoint it.bb -o it");
     assert_eq!(spared.status, Some(2));

@@ -2,9 +2,7 @@
 
 use super::load;
 use crate::arguments::DEFAULT_FILE;
-use crate::pager;
-use crate::reading::{Format, Limit};
-use crate::screen::{self, Colour};
+use crate::reading::{Limit, Printed};
 use std::path::PathBuf;
 use timewise_eventtree::{Comparison, calls, runs};
 use timewise_report::events;
@@ -25,15 +23,11 @@ pub struct Arguments {
     /// What to show
     #[arg(long, value_enum, default_value_t)]
     by: By,
-    /// In which form
-    #[arg(long, value_enum, default_value_t)]
-    format: Format,
     /// Show so many system calls; 0 for all
     #[arg(long, value_name = "ROWS", default_value = "20")]
     limit: Limit,
-    /// When to use colours
-    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
-    color: Colour,
+    #[command(flatten)]
+    printed: Printed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
@@ -48,25 +42,23 @@ enum By {
 /// Prints what was asked for.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let profile = load(&arguments.file)?;
-    let style = screen::style(&std::io::stdout(), arguments.color);
+    let printed = &arguments.printed;
     match arguments.by {
         By::Call => {
             let (rows, runs) = (calls(&profile), runs(&profile));
-            match arguments.format {
-                Format::Text => {
-                    pager::show(&events::calls_text(&profile, &rows, runs, arguments.limit.0, style), true)
-                }
-                Format::Json => screen::show(&events::calls_json(&rows, runs)?),
-                Format::Csv => screen::show(&events::calls_csv(&rows)?),
-            }
+            printed.print(
+                |style| events::calls_text(&profile, &rows, runs, arguments.limit.0, style),
+                || events::calls_json(&rows, runs),
+                || events::calls_csv(&rows),
+            )
         }
         By::Tree => {
             let tree = Comparison::new(&profile, None);
-            match arguments.format {
-                Format::Text => pager::show(&events::text(&tree, None, style), true),
-                Format::Json => screen::show(&events::json(&tree)?),
-                Format::Csv => screen::show(&events::csv(&tree)?),
-            }
+            printed.print(
+                |style| events::text(&tree, None, style),
+                || events::json(&tree),
+                || events::csv(&tree),
+            )
         }
     }
 }

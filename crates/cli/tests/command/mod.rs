@@ -147,6 +147,14 @@ impl Place {
         command
     }
 
+    /// What is wrong is said in one line with these words, nothing else, and the status is 2.
+    pub fn assert_refused(&self, command: &str, says: &str) {
+        let outcome = self.shell(command);
+        assert_eq!((outcome.status, outcome.stdout.as_str()), (Some(2), ""), "{command}");
+        let is_told = outcome.stderr.starts_with("timewise: ") && outcome.stderr.contains(says);
+        assert!(is_told && outcome.stderr.lines().count() == 1, "{command}: {}", outcome.stderr);
+    }
+
     /// Writes a file.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         std::fs::write(self.path().join(name), text).unwrap();
