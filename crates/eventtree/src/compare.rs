@@ -4,10 +4,12 @@ use crate::deterministic::{InRun, common};
 use crate::differing::{Differing, differing};
 use crate::estimate::{Difference, Estimate, chance_of_times};
 use crate::findings;
+use crate::functions::{FunctionTime, Functions, Stretch};
 use crate::lanes::{Lane, LaneKey, Lanes, Processes, of_runs};
 use crate::level::Level;
 use crate::tree::{Node, NodeId, Tree};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use timewise_profile::{OsEvent, Profile, ThreadId};
 
 /// One amount of both sides.
@@ -68,6 +70,8 @@ pub struct LaneTree<'a> {
     pub found: Option<Vec<bool>>,
     /// Events of which there are more on one side.
     pub differing: Vec<Differing>,
+    /// Of each run, those of BASE first, where the common events are among all of the thread.
+    places: Vec<Vec<usize>>,
 }
 
 impl LaneTree<'_> {
@@ -103,6 +107,8 @@ impl LaneTree<'_> {
 pub struct Comparison<'a> {
     /// The profile of BASE, whose names the events of trees have.
     pub base: &'a Profile,
+    /// That of TEST; of one side alone the same again.
+    pub test: &'a Profile,
     /// Runs of BASE in which events were recorded.
     pub base_runs: usize,
     /// Runs of TEST; `None` of one side alone.
@@ -115,6 +121,8 @@ pub struct Comparison<'a> {
     pub lanes: Vec<LaneTree<'a>>,
     /// Threads that some runs have, or those of one side.
     pub elsewhere: Vec<Elsewhere>,
+    of_base: Vec<Lanes<'a>>,
+    of_test: Vec<Lanes<'a>>,
 }
 
 /// A thread that is not in every run.
@@ -158,13 +166,52 @@ impl<'a> Comparison<'a> {
         };
         Comparison {
             base,
+            test: test.unwrap_or(base),
             base_runs: of_base.len(),
             test_runs: test.map(|_| of_test.len()),
             events,
             processes,
             lanes,
             elsewhere,
+            of_base,
+            of_test,
         }
+    }
+
+    /// What passed in a node below each function on the stacks of its events, what takes most first.
+    pub fn functions(&self, of: &mut Functions<'a>, lane: &LaneTree, node: NodeId) -> Vec<FunctionTime> {
+        let Range { start, end } = lane.tree.node(node).events;
+        let mut stretches = Vec::with_capacity(lane.places.len());
+        for ((of_test, events), places) in self.events_of(lane).zip(&lane.places) {
+            stretches.push(Stretch { of_test, events: &events[places[start]..=places[end]] });
+        }
+        of.times(&stretches)
+    }
+
+    /// Who made the calls of which one side has more, who made most first.
+    pub fn callers(&self, of: &mut Functions<'a>, lane: &LaneTree, row: &Differing) -> Vec<String> {
+        let has_more = row.events.difference().is_some_and(|difference| difference.amount > 0.0);
+        let mut made = Vec::new();
+        for ((of_test, events), places) in self.events_of(lane).zip(&lane.places) {
+            if of_test != has_more {
+                continue;
+            }
+            let profile = if of_test { self.test } else { self.base };
+            let mut common = places.iter().peekable();
+            let is_beside = |&(place, _): &(usize, &&OsEvent)| common.next_if_eq(&&place).is_none();
+            let beside = events.iter().enumerate().filter(is_beside).map(|(_, event)| *event);
+            let is_it = |event: &&OsEvent| {
+                event.kind == row.kind && event.name.map_or(&[][..], |name| profile.os_name(name)) == row.name
+            };
+            made.extend(beside.filter(is_it));
+        }
+        of.callers(has_more, &made)
+    }
+
+    /// All events of a thread in each run, those of BASE first; whether it is one of TEST.
+    fn events_of<'l>(&'l self, lane: &'l LaneTree) -> impl Iterator<Item = (bool, &'l [&'a OsEvent])> {
+        let of = |of_test| move |lanes: &'l Lanes<'a>| (of_test, &lanes[&lane.key].events[..]);
+        self.of_base.iter().map(of(false)).chain(self.of_test.iter().map(of(true)))
     }
 }
 
@@ -190,7 +237,16 @@ impl<'a, 'b> Sides<'a, 'b> {
             runs.iter().zip(&places).map(|(run, places)| Sums::new(run.lane, places)).collect();
         let measures = tree.nodes().iter().map(|node| self.measures(&sums, node)).collect();
         let differing = differing(&runs, &places, self.of_base.len());
-        LaneTree { key: *key, thread: runs[0].lane.thread, events, tree, measures, found: None, differing }
+        LaneTree {
+            key: *key,
+            thread: runs[0].lane.thread,
+            events,
+            tree,
+            measures,
+            found: None,
+            differing,
+            places,
+        }
     }
 
     fn measures(&self, runs: &[Sums], node: &Node) -> Measures {

@@ -7,11 +7,13 @@
 //! runs of both sides. Start reading at [`Comparison::new`].
 #![forbid(unsafe_code)]
 
+mod chains;
 mod compare;
 mod deterministic;
 mod differing;
 mod estimate;
 mod findings;
+mod functions;
 mod gate;
 mod lanes;
 mod level;
@@ -21,6 +23,7 @@ mod tree;
 pub use compare::{CommonEvent, Comparison, Elsewhere, LaneTree, Measured, Measures};
 pub use differing::Differing;
 pub use estimate::{Difference, Estimate};
+pub use functions::{FunctionRow, FunctionTime, Functions, functions, has_stacks, mostly_in};
 pub use gate::{Gate, GateError, Metric, Verdict, truncated};
 pub use lanes::{LaneKey, ProcessKey, Processes};
 pub use level::Level;

@@ -115,9 +115,8 @@ impl<'a> Stacks<'a> {
 
 /// The rows of inlined calls at a place.
 fn inlined_at(profile: &Profile, place: Place) -> (usize, usize) {
-    let calls = &profile.inlined_calls;
-    let first = calls.partition_point(|call| call.place < place);
-    (first, first + calls[first..].partition_point(|call| call.place == place))
+    let rows = profile.inlined_at(place);
+    (rows.start, rows.end)
 }
 
 /// The call that returns to `place`, or its last byte where that code was not counted.

@@ -154,7 +154,7 @@ impl Programs {
     }
 
     /// Whether code is of one of them.
-    pub(crate) fn hold(&self, place: Place) -> bool {
+    pub fn hold(&self, place: Place) -> bool {
         self.0.contains(&place.module)
     }
 }

@@ -16,6 +16,7 @@ mod objects;
 mod price;
 mod record;
 mod signal_names;
+mod stack_walk;
 mod warnings;
 
 pub use price::{Price, price};

@@ -30,6 +30,8 @@ pub struct Open {
     pub event: Option<usize>,
     /// The socket that it gives an address.
     pub naming: Option<Naming>,
+    /// Whether it may change which code the process has mapped.
+    pub maps_code: bool,
 }
 
 /// A socket that a call gives an address.

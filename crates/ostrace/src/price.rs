@@ -34,11 +34,11 @@ impl Price {
     }
 }
 
-/// Has a child of ours call the system natively, and recorded. Takes some 10 ms.
+/// Has a child of ours call the system natively, and recorded, with call stacks if `stacks` says so. Takes some 10 ms.
 ///
 /// # Errors
 /// The system's, if it does not let us trace our own children.
-pub fn price() -> io::Result<Price> {
+pub fn price(stacks: bool) -> io::Result<Price> {
     apart(|| {
         let (told, tells) = io::pipe()?;
         let (waits, go) = io::pipe()?;
@@ -47,7 +47,7 @@ pub fn price() -> io::Result<Price> {
         let native = quick(&mut told)?;
         tracees::seize(caller.0)?;
         go.write_all(&[0])?;
-        let mut recorder = Recorder::new(caller.0, CALLS as usize * (ROWS + 1));
+        let mut recorder = Recorder::new(caller.0, CALLS as usize * (ROWS + 1), stacks);
         await_first_stop()?;
         recorder.follow(caller.0)?;
         // It has ended, and we took note of that.
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn recording_costs_more_than_nothing() {
-        let price = price().unwrap();
+        let price = price(false).unwrap();
         assert!(price.native > Duration::ZERO && price.recorded > price.native, "{price:?}");
     }
 }

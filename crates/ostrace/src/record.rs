@@ -9,13 +9,14 @@ use crate::members::{Member, Members, Naming, Open};
 use crate::names::Names;
 use crate::objects::Caller;
 use crate::price::{Price, price};
+use crate::stack_walk::{At, StackWalk};
 use crate::{addresses, call_names, signal_names, warnings};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use timewise_profile::{Exit, NameId, OsEvent, OsEventKind, Profile, RunKind, ThreadId};
+use timewise_profile::{Exit, NameId, OsEvent, OsEventKind, Profile, RunKind, StackId, ThreadId};
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::group::apart;
 use timewise_target::launch::{Ended, Stopped};
@@ -30,6 +31,8 @@ pub struct Options {
     pub most_events: usize,
     /// What recording a call cost before, by which warnings say how far times are to be trusted.
     pub price: Price,
+    /// Whether the call stack of each event is taken.
+    pub stacks: bool,
 }
 
 /// Why a program could not be recorded.
@@ -57,16 +60,17 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, RecordErro
     // When that thread ends, whatever still runs is traced no longer.
     let (recorder, ended) = apart(|| {
         let pid = tracees::seize_launched(halted).map_err(failed("trace it"))?;
-        let mut recorder = Recorder::new(pid, options.most_events);
+        let mut recorder = Recorder::new(pid, options.most_events, options.stacks);
         recorder.began();
         let ended = recorder.follow(pid).map_err(failed("follow it"))?;
         Ok((recorder, ended))
     })?;
     let mut run = run::row(RunKind::Events, subject, &ended);
     // Other work on the machine makes it dearer, before the run or behind it.
-    let price = price().map_or(options.price, |price| price.lower(options.price));
+    let price = price(options.stacks).map_or(options.price, |price| price.lower(options.price));
     run.warnings = warnings::of(&recorder, &ended, price);
     run.lost_samples = recorder.lost;
+    run.call_stacks = recorder.walk.as_ref().map(|walk| walk.taken().clone());
     Ok(Profile { runs: vec![run], ..recorder.into_profile() })
 }
 
@@ -88,6 +92,8 @@ pub struct Recorder {
     kinds: HashMap<(u64, bool), Kind>,
     descriptors: Descriptors,
     members: Members,
+    /// `None` where call stacks are not taken.
+    pub walk: Option<StackWalk>,
 }
 
 /// A thread that stopped.
@@ -115,6 +121,10 @@ enum Effect {
     None,
     /// It may map code.
     Maps,
+    /// It may make code of memory.
+    Protects,
+    /// It may take code away.
+    Unmaps,
     /// It gives a socket an address.
     NamesSocket,
     /// It gives a socket the address of whom it speaks to.
@@ -123,7 +133,7 @@ enum Effect {
 
 impl Recorder {
     /// Of a program whose first thread stands.
-    pub fn new(pid: i32, most_events: usize) -> Recorder {
+    pub fn new(pid: i32, most_events: usize, stacks: bool) -> Recorder {
         Recorder {
             begun_ns: monotonic_ns(),
             ready: VecDeque::new(),
@@ -136,6 +146,7 @@ impl Recorder {
             kinds: HashMap::new(),
             descriptors: Descriptors::default(),
             members: Members::root(pid),
+            walk: stacks.then(StackWalk::new),
         }
     }
 
@@ -235,7 +246,10 @@ impl Recorder {
 
     /// What was recorded, without the row of the run.
     pub fn into_profile(self) -> Profile {
+        let (modules, stacks) = self.walk.map(StackWalk::into_rows).unwrap_or_default();
         Profile {
+            modules,
+            stacks,
             processes: self.members.processes,
             threads: self.members.threads,
             os_names: self.names.into_rows(),
@@ -301,9 +315,17 @@ impl Recorder {
             return;
         };
         let cpu_ns = self.members.cpu_ns(tid);
+        let stack = if kind == OsEventKind::Signal { self.stack(tid, At::Anywhere) } else { None };
         if let Some(at) = self.note(thread, kind, name, now_ns, result) {
-            self.events[at].cpu_ns = cpu_ns;
+            (self.events[at].cpu_ns, self.events[at].stack) = (cpu_ns, stack);
         }
+    }
+
+    /// The call stack of a thread that stands, if that is wanted.
+    fn stack(&mut self, tid: i32, at: At) -> Option<StackId> {
+        let walk = self.walk.as_mut().filter(|_| self.events.len() < self.most_events)?;
+        let pid = self.members.get(tid)?.pid;
+        walk.of((pid, tid), at)
     }
 
     fn thread_began(&mut self, tid: i32, now_ns: u64) {
@@ -333,7 +355,7 @@ impl Recorder {
     }
 
     fn entered(&mut self, tid: i32, call: (u64, bool), arguments: [u64; 6]) -> Open {
-        let unknown = Open { event: None, naming: None };
+        let unknown = Open { event: None, naming: None, maps_code: false };
         let kind = self.kind(call);
         let Some(member) = self.members.get(tid) else { return unknown };
         let (pid, thread) = (member.pid, member.thread);
@@ -352,24 +374,36 @@ impl Recorder {
             _ => None,
         };
         let object = object.and_then(|object| self.names.id(&object));
-        let maps_code =
-            kind.effect == Effect::Maps && arguments[2] & libc::PROT_EXEC as u64 != 0 && object.is_some();
+        let executable = arguments[2] & libc::PROT_EXEC as u64 != 0;
+        let is_image = kind.effect == Effect::Maps && executable && object.is_some();
+        let maps_code = match kind.effect {
+            Effect::Maps | Effect::Protects => executable,
+            Effect::Unmaps => {
+                self.walk.as_ref().is_some_and(|walk| walk.has_code(pid, arguments[0], arguments[1]))
+            }
+            _ => false,
+        };
         let cpu_ns = self.members.cpu_ns(tid);
+        // Of a 32-bit program's stack nothing is known.
+        let stack = if call.1 { None } else { self.stack(tid, At::Call) };
         let event = self.note(thread, OsEventKind::Call, kind.name, 0, None);
         if let Some(at) = event {
             let event = &mut self.events[at];
-            (event.object, event.cpu_ns) = (object, cpu_ns);
-            if maps_code {
+            (event.object, event.cpu_ns, event.stack) = (object, cpu_ns, stack);
+            if is_image {
                 event.kind = OsEventKind::Image;
             }
         }
-        Open { event, naming }
+        Open { event, naming, maps_code }
     }
 
     fn left(&mut self, tid: i32, result: i64, now_ns: u64) {
-        let Some(Open { event, naming }) = self.members.get(tid).and_then(|member| member.open.take()) else {
-            return;
-        };
+        let Some(member) = self.members.get(tid) else { return };
+        let pid = member.pid;
+        let Some(Open { event, naming, maps_code }) = member.open.take() else { return };
+        if maps_code && let Some(walk) = &mut self.walk {
+            walk.maps_code(pid);
+        }
         if let Some(Naming { socket, peer }) = naming {
             match (result, peer) {
                 // A connection in progress has the same peer once it is there.
@@ -389,6 +423,9 @@ impl Recorder {
     /// A process executes another program: so the call that it has not left yet turns out.
     fn executed(&mut self, pid: i32, former: i32, now_ns: u64) {
         let (path, first) = self.members.executed(pid, former);
+        if let Some(walk) = &mut self.walk {
+            walk.forget(pid);
+        }
         if let Some(first) = first {
             self.note_end(&first, Exit::Code(0), now_ns);
         }
@@ -414,6 +451,9 @@ impl Recorder {
     }
 
     fn ended(&mut self, tid: i32, exit: Exit, now_ns: u64) {
+        if let Some(walk) = &mut self.walk {
+            walk.forget(tid);
+        }
         if let Some(member) = self.members.ended(tid, exit) {
             self.note_end(&member, exit, now_ns);
         }
@@ -440,6 +480,8 @@ impl Recorder {
             let about = calls::about(&name, is_32_bit);
             let effect = match &*name {
                 _ if about == About::Mapped => Effect::Maps,
+                "mprotect" | "pkey_mprotect" => Effect::Protects,
+                "munmap" | "mremap" => Effect::Unmaps,
                 "connect" => Effect::ConnectsSocket,
                 "bind" | "listen" => Effect::NamesSocket,
                 _ => Effect::None,

@@ -2,6 +2,7 @@
 
 use crate::price::Price;
 use crate::record::Recorder;
+use timewise_profile::CallStacks;
 use timewise_target::launch::Ended;
 use timewise_target::run;
 
@@ -9,6 +10,7 @@ use timewise_target::run;
 pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
     let mut said = vec![cost(recorder.calls, ended, price)];
     said.extend(lost(recorder.lost));
+    said.extend(recorder.walk.iter().flat_map(|walk| of_stacks(walk.taken())));
     said.extend((recorder.unnamed() > 0).then(|| {
         format!(
             "{} events do not tell what they were about: names would have taken too much memory",
@@ -41,6 +43,23 @@ fn cost(calls: u64, ended: &Ended, price: Price) -> String {
          elapsed time: times of what calls often are too long by that",
         added.as_secs_f64() * 1e6,
     )
+}
+
+/// The share of call stacks without their outermost callers that is worth a word.
+const NOTABLE_LOSS: f64 = 0.05;
+
+fn of_stacks(stacks: &CallStacks) -> impl Iterator<Item = String> {
+    let told = |part: u64, why: &str| {
+        let share = part as f64 / stacks.taken.max(1) as f64;
+        (share >= NOTABLE_LOSS).then(|| format!("{:.1} % of the call stacks {why}", 100.0 * share))
+    };
+    let deep =
+        told(stacks.cut_short, "are deeper than what is taken of them: their outermost callers are unknown");
+    let broken = told(
+        stacks.broken,
+        "end in code that does not tell its caller, without unwind tables or frame pointers",
+    );
+    deep.into_iter().chain(broken)
 }
 
 fn lost(events: u64) -> Option<String> {

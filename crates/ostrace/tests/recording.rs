@@ -8,7 +8,7 @@ use timewise_target::launch::Launch;
 fn recorded(script: &str, most_events: usize) -> Profile {
     let mut launch = Launch::new("sh");
     launch.arguments = vec!["-c".into(), script.into()];
-    let options = Options { most_events, price: Price::default() };
+    let options = Options { most_events, price: Price::default(), stacks: false };
     let profile = record(launch.stopped().unwrap(), &options).unwrap();
     profile.check().unwrap();
     profile

@@ -3,17 +3,15 @@
 
 mod waiting;
 
-use crate::modules::Modules;
 use crate::options::{CallGraph, Options, Progress};
 use crate::record::{RawSample, Record};
 use crate::root::Root;
 use crate::spells::Spells;
-use crate::stacks::Stacks;
 use crate::thinning::Samples;
-use crate::unwind::{End, Unwinder};
 use crate::waits::{At, Waits};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use timewise_callers::{End, Modules, Stacks, Unwinder};
 use timewise_profile::{
     CallStacks, Exit, Module, ModuleKind, Offset, Place, Process, ProcessId, RunId, Sample, Thread, ThreadId,
 };

@@ -2,7 +2,7 @@
 //! never a panic.
 
 use crate::record::RawSample;
-use crate::user_stack::UserStack;
+use timewise_callers::UserStack;
 use timewise_image::Registers;
 use timewise_target::perf::Fields;
 use timewise_target::perf::sys::{self, perf_event_attr};

@@ -1,6 +1,6 @@
 //! What a recording is told of a program, by the kernel's records or by looking: values, whatever they come from.
 
-use crate::user_stack::UserStack;
+use timewise_callers::UserStack;
 use timewise_target::perf::RawMapping;
 
 /// A record and the moment it speaks of, nanoseconds of `CLOCK_MONOTONIC`.

@@ -1,10 +1,10 @@
 //! The process that a recording begins with, as it stands then.
 
-use crate::modules::present_mappings;
 use crate::roster::Roster;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
+use timewise_callers::present_mappings;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::family;
 use timewise_target::perf::RawMapping;

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
 use timewise_eventtree::calls;
-use timewise_ostrace::{Options, Price, price};
+use timewise_ostrace::{Options, price};
 use timewise_profile::{Exit, Profile};
 use timewise_report::events;
 use timewise_report::number::quantity;
@@ -28,6 +28,7 @@ before each: --prepare. Only what the first run writes is shown.
 Examples:
   timewise ostrace record -- ./app input
   timewise ostrace record --rounds 5 -o base.tw -- ./app input
+  timewise ostrace record --stacks -- ./app input
 
 The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
 127 if there is none. What is recorded is described in docs/ostrace.md.")]
@@ -40,6 +41,9 @@ pub struct Arguments {
     /// Command for the shell to run before each of the runs
     #[arg(long, value_name = "COMMAND")]
     prepare: Option<OsString>,
+    /// Record the call stack of each event, to tell which functions made the calls; that makes them take longer
+    #[arg(short = 'k', long)]
+    stacks: bool,
     #[command(flatten)]
     program: Program,
 }
@@ -53,15 +57,16 @@ const TOP_CALLS: usize = 5;
 /// Runs the command, to the end of the program's last run.
 pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     arguments.output.begin()?;
-    let price = price().map_err(|error| match error.kind() {
+    let price = price(arguments.stacks).map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied => anyhow!("cannot trace programs here: {}", Untraceable::here()),
         _ => anyhow!("cannot trace a process of our own: {error}"),
     })?;
+    let options = Options { most_events: MOST_EVENTS, price, stacks: arguments.stacks };
     let several = arguments.rounds > 1;
     // What a program that runs once does not read is left to whoever reads next.
     let input = if several { Input::of_process()? } else { Input::Inherited };
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
-    let (mut profile, first) = first_run(arguments, &input, &outputs, price)?;
+    let (mut profile, first) = first_run(arguments, &input, &outputs, options)?;
     let mut exit = profile.runs[0].exit;
     let interrupted = signals::interruption_behind(exit);
     for round in 1..arguments.rounds {
@@ -76,7 +81,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             break;
         }
         let shown = progress::show("recording again");
-        let again = further_run(arguments, &input, &outputs, &profile, &first, price);
+        let again = further_run(arguments, &input, &outputs, &profile, &first, options);
         drop(shown);
         match again {
             Ok(again) => {
@@ -121,17 +126,17 @@ fn first_run(
     arguments: &Arguments,
     input: &Input,
     outputs: &Outputs,
-    price: Price,
+    options: Options,
 ) -> anyhow::Result<(Profile, Written)> {
     prepare::run(arguments.prepare.as_deref())?;
     let mut launch = arguments.program.launch();
     if arguments.rounds == 1 {
-        return Ok((recorded(launch, MOST_EVENTS, price)?, Written::default()));
+        return Ok((recorded(launch, options)?, Written::default()));
     }
     let ends = outputs.first().context("cannot pass on standard output and error")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
     launch.stdin = input.first().context("cannot pass on standard input")?;
-    let profile = recorded(launch, MOST_EVENTS, price);
+    let profile = recorded(launch, options);
     let written = ends.record.finish();
     let mut profile = profile?;
     profile.runs[0].stdout_hash = written.stdout.map(|stdout| stdout.hash());
@@ -145,7 +150,7 @@ fn further_run(
     outputs: &Outputs,
     others: &Profile,
     first: &Written,
-    price: Price,
+    options: Options,
 ) -> anyhow::Result<Profile> {
     prepare::run(arguments.prepare.as_deref())?;
     let mut launch = arguments.program.launch();
@@ -153,7 +158,10 @@ fn further_run(
     launch.stdin = stdin;
     let ends = outputs.again(first).context("cannot capture the output of a further run")?;
     (launch.stdout, launch.stderr) = (ends.stdout, ends.stderr);
-    let profile = recorded(launch, MOST_EVENTS.saturating_sub(others.os_events.len()), price);
+    let profile = recorded(
+        launch,
+        Options { most_events: MOST_EVENTS.saturating_sub(others.os_events.len()), ..options },
+    );
     let written = ends.record.finish();
     let mut profile = profile?;
     let run = &mut profile.runs[0];
@@ -167,8 +175,8 @@ fn further_run(
     Ok(profile)
 }
 
-fn recorded(launch: Launch, most_events: usize, price: Price) -> anyhow::Result<Profile> {
-    recording::record(launch, |stopped| timewise_ostrace::record(stopped, &Options { most_events, price }))
+fn recorded(launch: Launch, options: Options) -> anyhow::Result<Profile> {
+    recording::record(launch, |stopped| timewise_ostrace::record(stopped, &options))
 }
 
 /// What was recorded, in a few words, and what limits it.

@@ -4,7 +4,7 @@ use super::load;
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{Limit, Printed};
 use std::path::PathBuf;
-use timewise_eventtree::{Comparison, calls, runs};
+use timewise_eventtree::{Comparison, calls, functions, has_stacks, runs};
 use timewise_report::events;
 
 /// Show what the operating system did for a program
@@ -13,6 +13,7 @@ use timewise_report::events;
 Examples:
   timewise ostrace report
   timewise ostrace report old.tw --by tree
+  timewise ostrace report --by function
   timewise ostrace report --format json | jq '.calls[:5]'
 
 What is recorded is described in docs/ostrace.md.")]
@@ -23,7 +24,7 @@ pub struct Arguments {
     /// What to show
     #[arg(long, value_enum, default_value_t)]
     by: By,
-    /// Show so many system calls; 0 for all
+    /// Show so many system calls or functions; 0 for all
     #[arg(long, value_name = "ROWS", default_value = "20")]
     limit: Limit,
     #[command(flatten)]
@@ -37,6 +38,8 @@ enum By {
     Call,
     /// Each thread's time, divided by what it had the system do
     Tree,
+    /// A row for each function: what its calls took, and what passed below it; of what was recorded with --stacks
+    Function,
 }
 
 /// Prints what was asked for.
@@ -50,6 +53,21 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                 |style| events::calls_text(&profile, &rows, runs, arguments.limit.0, style),
                 || events::calls_json(&rows, runs),
                 || events::calls_csv(&rows),
+            )
+        }
+        By::Function => {
+            if !has_stacks(&profile) {
+                anyhow::bail!(
+                    "'{}' does not tell who made the calls; record them with their call stacks: timewise ostrace record \
+                     --stacks -- PROGRAM",
+                    arguments.file.display()
+                );
+            }
+            let (rows, runs) = (functions(&profile), runs(&profile));
+            printed.print(
+                |style| events::functions_text(&profile, &rows, runs, arguments.limit.0, style),
+                || events::functions_json(&rows, runs),
+                || events::functions_csv(&rows),
             )
         }
         By::Tree => {

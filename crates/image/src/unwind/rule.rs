@@ -139,8 +139,10 @@ impl Rule {
             }
             Frame::Calculated(expression) => expression.evaluate(None, registers, &memory)?,
         };
-        // Signals may have a stack of their own; all other frames lie further up on one.
-        if frame <= stack_pointer && !self.signal {
+        // Signals may have a stack of their own; all other frames lie further up on one, but those of functions that took
+        // the return address off it, as `vfork` must, whose child returns on the same stack.
+        let least = stack_pointer.saturating_add(u64::from(!matches!(return_address, Saved::In(_))));
+        if frame < least && !self.signal {
             return Err(Stop::Lost);
         }
         let find = |saved: &Saved| -> Result<u64, Stop> {
@@ -206,6 +208,8 @@ mod tests {
         assert_eq!(rule(0x100, &[]).follow(&registers, memory), Err(Stop::Unread));
         assert_eq!(rule(0, &[]).follow(&registers, memory), Err(Stop::Lost));
         assert_eq!(rule(0x20, &[]).follow(&registers, memory), Err(Stop::Outermost));
+        let returns_by_register = Rule { return_address: Some(Saved::In(RBP)), ..rule(0, &[]) };
+        assert_eq!(returns_by_register.follow(&registers, memory).map(|caller| caller.ip), Ok(0x55));
         let no_caller = Rule { return_address: None, ..rule(0x18, &[]) };
         assert_eq!(no_caller.follow(&registers, memory), Err(Stop::Outermost));
     }

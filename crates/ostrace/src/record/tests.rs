@@ -7,7 +7,7 @@ use timewise_target::launch::Launch;
 fn a_run_tells_how_many_events_had_no_room() {
     let recorded = |most_events| {
         let stopped = Launch::new("true").stopped().unwrap();
-        record(stopped, &Options { most_events, price: Price::default() }).unwrap()
+        record(stopped, &Options { most_events, price: Price::default(), stacks: false }).unwrap()
     };
     let (whole, short) = (recorded(1 << 16), recorded(7));
     assert_eq!((whole.runs[0].lost_samples, short.os_events.len()), (0, 7));
@@ -19,7 +19,7 @@ fn where_a_thread_was_killed_it_stands_no_longer() {
     let halted = Launch::new("true").stopped().unwrap().halt().unwrap();
     let (stands, recorder, ended) = apart(|| {
         let pid = tracees::seize_launched(halted).unwrap();
-        let mut recorder = Recorder::new(pid, 1 << 16);
+        let mut recorder = Recorder::new(pid, 1 << 16, false);
         tracees::go_on(pid, 0).unwrap();
         let stop = tracees::next().unwrap().unwrap();
         assert!(matches!(stop.reason, Reason::Call));

@@ -1,7 +1,8 @@
 //! Code: where it lies, what it belongs to, and what it is.
 
-use super::{FileId, ModuleId};
+use super::{FileId, ModuleId, Profile};
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// Link-time virtual address within a module; for code without a file, relative to its mapping.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -28,6 +29,14 @@ impl Place {
     /// behind all code, where the call never does.
     pub fn call_before(self) -> Place {
         Place { offset: Offset(self.offset.0.saturating_sub(1)), ..self }
+    }
+}
+
+impl Profile {
+    /// Rows of the calls that the compiler replaced by what they call, and which stand at a place: innermost first.
+    pub fn inlined_at(&self, place: Place) -> Range<usize> {
+        let first = self.inlined_calls.partition_point(|call| call.place < place);
+        first..first + self.inlined_calls[first..].partition_point(|call| call.place == place)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Trees of events as programs read them.
 
+use super::functions::Callers;
 use super::label;
 use crate::csv;
 use serde::Serialize;
@@ -51,6 +52,8 @@ struct NodeFields {
     depth: u32,
     /// Whether it differs beyond chance, all nodes taken together; null where chance is not known.
     beyond_chance: Option<bool>,
+    /// The function in which most of it passed, or of what it differs by; null where that is not known.
+    mostly_in: Option<String>,
     from: Event,
     to: Event,
     elapsed_ns: Amount,
@@ -89,10 +92,12 @@ struct DifferingFields {
     call_ns: Amount,
     objects: Vec<String>,
     objects_in_all: usize,
+    /// Functions that made the calls of which one side has more, the one that made most first.
+    made_by: Vec<String>,
 }
 
-impl From<&Differing> for DifferingFields {
-    fn from(row: &Differing) -> DifferingFields {
+impl DifferingFields {
+    fn new(row: &Differing, made_by: Vec<String>) -> DifferingFields {
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
         DifferingFields {
             kind: kind(row.kind),
@@ -101,6 +106,7 @@ impl From<&Differing> for DifferingFields {
             call_ns: row.call_ns.into(),
             objects: row.objects.iter().map(text).collect(),
             objects_in_all: row.objects_in_all,
+            made_by,
         }
     }
 }
@@ -125,7 +131,8 @@ fn event(profile: &Profile, common: &CommonEvent) -> Event {
 }
 
 /// Parents before their children.
-fn nodes(profile: &Profile, lane: &LaneTree) -> Vec<NodeFields> {
+fn nodes<'a>(comparison: &Comparison<'a>, lane: &LaneTree, callers: &mut Callers<'a>) -> Vec<NodeFields> {
+    let profile = comparison.base;
     let mut places: Vec<(Option<u32>, u32)> = vec![(None, 0); lane.tree.nodes().len()];
     let mut rows = Vec::with_capacity(places.len());
     for (id, node) in lane.tree.nodes().iter().enumerate() {
@@ -139,6 +146,7 @@ fn nodes(profile: &Profile, lane: &LaneTree) -> Vec<NodeFields> {
             parent,
             depth,
             beyond_chance: lane.found.as_ref().map(|found| found[id]),
+            mostly_in: callers.mostly_in(comparison, lane, NodeId(id as u32)),
             from: event(profile, &lane.events[node.events.start]),
             to: event(profile, &lane.events[node.events.end]),
             elapsed_ns: measures.elapsed_ns.into(),
@@ -155,12 +163,17 @@ fn nodes(profile: &Profile, lane: &LaneTree) -> Vec<NodeFields> {
 /// # Errors
 /// None in practice: memory does not fail.
 pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    let lane = |lane: &LaneTree| Lane {
-        thread: label::lane(comparison, lane),
-        common_events: lane.events.len(),
-        nodes: nodes(comparison.base, lane),
-        differing: lane.differing.iter().map(DifferingFields::from).collect(),
-    };
+    let mut callers = Callers::of(comparison);
+    let mut threads = Vec::with_capacity(comparison.lanes.len());
+    for lane in &comparison.lanes {
+        let row = |row| DifferingFields::new(row, callers.of_more(comparison, lane, row));
+        threads.push(Lane {
+            thread: label::lane(comparison, lane),
+            common_events: lane.events.len(),
+            differing: lane.differing.iter().map(row).collect(),
+            nodes: nodes(comparison, lane, &mut callers),
+        });
+    }
     let elsewhere = |row: &timewise_eventtree::Elsewhere| Elsewhere {
         thread: label::thread(comparison, &row.key, b""),
         base_runs: row.base_runs,
@@ -172,7 +185,7 @@ pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
         test_runs: comparison.test_runs,
         base_events: comparison.events.base.mean,
         test_events: comparison.events.test.map(|test| test.mean),
-        threads: comparison.lanes.iter().map(lane).collect(),
+        threads,
         threads_elsewhere: comparison.elsewhere.iter().map(elsewhere).collect(),
     };
     Ok(serde_json::to_string(&document)? + "\n")
@@ -198,6 +211,7 @@ struct Row {
     test_call_ns: Option<f64>,
     base_events: f64,
     test_events: Option<f64>,
+    mostly_in: Option<String>,
 }
 
 /// The nodes of all trees as CSV.
@@ -206,9 +220,11 @@ struct Row {
 /// None in practice: rows are flat and memory does not fail.
 pub fn csv(comparison: &Comparison) -> Result<String, ::csv::Error> {
     let profile = comparison.base;
+    let mut callers = Callers::of(comparison);
     let rows = comparison.lanes.iter().flat_map(|lane| {
         let thread = label::lane(comparison, lane);
-        nodes(profile, lane).into_iter().zip(lane.tree.nodes()).map(move |(fields, node)| Row {
+        let nodes = nodes(comparison, lane, &mut callers).into_iter();
+        nodes.zip(lane.tree.nodes()).map(move |(fields, node)| Row {
             thread: thread.clone(),
             node: fields.node,
             parent: fields.parent,
@@ -226,6 +242,7 @@ pub fn csv(comparison: &Comparison) -> Result<String, ::csv::Error> {
             test_call_ns: fields.call_ns.test,
             base_events: fields.events.base,
             test_events: fields.events.test,
+            mostly_in: fields.mostly_in,
         })
     });
     csv::table(rows)

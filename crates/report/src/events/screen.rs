@@ -1,5 +1,6 @@
 //! Trees of events as text: the nodes that take or differ much, below each other.
 
+use super::functions::Callers;
 use super::label;
 use crate::heading::heading;
 use crate::number::{duration, grouped, quantity};
@@ -43,16 +44,18 @@ pub fn text(comparison: &Comparison, test: Option<&Profile>, style: Style) -> St
     if lanes.is_empty() {
         return out + &style.wrap(Tone::Faint, NOTHING);
     }
+    let mut callers = Callers::of(comparison);
     let mut table = Table::new(columns(test.is_some()));
     for (lane, shown) in shown(&lanes) {
-        row(&mut table, Tone::Heading, label::lane(comparison, lane), lane.measures(Tree::ROOT));
-        children(comparison, lane, Tree::ROOT, 1, &shown, &mut table);
+        let place = callers.mostly_in(comparison, lane, Tree::ROOT);
+        row(&mut table, Tone::Heading, (label::lane(comparison, lane), place), lane.measures(Tree::ROOT));
+        children((comparison, &mut callers), lane, (Tree::ROOT, 1), &shown, &mut table);
     }
     let table = table.render(style);
     out += &format!("\n{table}");
     out += &verdict(comparison, table.contains(" (+") || table.contains(" (-"), style);
     out += &elsewhere(comparison, style);
-    out + &differing(comparison, style)
+    out + &differing(comparison, &mut callers, style)
 }
 
 /// Whether each node of a tree is shown.
@@ -180,15 +183,15 @@ fn columns(is_compared: bool) -> Vec<Column> {
             || Column::detail("events"),
         ],
     };
-    titles.iter().map(|column| column()).chain([Column::name("")]).collect()
+    let words = [Column::name(""), Column::function("mostly in")];
+    titles.iter().map(|column| column()).chain(words).collect()
 }
 
 /// Adds the children of a node that are shown.
-fn children(
-    comparison: &Comparison,
+fn children<'a>(
+    (comparison, callers): (&Comparison<'a>, &mut Callers<'a>),
     lane: &LaneTree,
-    parent: NodeId,
-    depth: usize,
+    (parent, depth): (NodeId, usize),
     shown: &Shown,
     table: &mut Table,
 ) {
@@ -196,12 +199,14 @@ fn children(
         let title =
             format!("{}{}", "  ".repeat(depth), label::node(comparison.base, lane, lane.tree.node(id)));
         let tone = if lane.is_found(id) { Tone::Hot } else { Tone::Plain };
-        row(table, tone, title, lane.measures(id));
-        children(comparison, lane, id, depth + 1, shown, table);
+        let place = callers.mostly_in(comparison, lane, id);
+        row(table, tone, (title, place), lane.measures(id));
+        children((comparison, callers), lane, (id, depth + 1), shown, table);
     }
 }
 
-fn row(table: &mut Table, tone: Tone, title: String, measures: &Measures) {
+/// With what it is called, and where most of it passed.
+fn row(table: &mut Table, tone: Tone, (title, place): (String, Option<String>), measures: &Measures) {
     let Measures { elapsed_ns, cpu_ns, call_ns, events } = measures;
     let base: fn(&Measured) -> f64 = |measured| measured.base.mean;
     let test: fn(&Measured) -> f64 = |measured| measured.test.map_or(0.0, |test| test.mean);
@@ -222,7 +227,8 @@ fn row(table: &mut Table, tone: Tone, title: String, measures: &Measures) {
             mean_count(base(events)),
         ],
     };
-    table.row(tone, cells.into_iter().chain([title]).collect());
+    let words = [title, place.unwrap_or(UNKNOWN.into())];
+    table.row(tone, cells.into_iter().chain(words).collect());
 }
 
 /// A difference, in brackets if it may be chance.
@@ -274,7 +280,7 @@ fn verdict(comparison: &Comparison, brackets: bool, style: Style) -> String {
     style.wrap(Tone::Faint, text)
 }
 
-fn differing(comparison: &Comparison, style: Style) -> String {
+fn differing<'a>(comparison: &Comparison<'a>, callers: &mut Callers<'a>, style: Style) -> String {
     let rows = comparison.lanes.iter().flat_map(|lane| lane.differing.iter().map(move |row| (lane, row)));
     let mut rows: Vec<(&LaneTree, &Differing)> = rows.collect();
     let more_ns =
@@ -284,7 +290,8 @@ fn differing(comparison: &Comparison, style: Style) -> String {
         return String::new();
     }
     let titles = ["base", "test", "time in calls"].map(Column::number);
-    let mut table = Table::new(titles.into_iter().chain(["event", "of", ""].map(Column::name)).collect());
+    let words = ["event", "of", ""].map(Column::name).into_iter().chain([Column::function("made by")]);
+    let mut table = Table::new(titles.into_iter().chain(words).collect());
     for (lane, row) in rows.iter().take(MOST_DIFFERING) {
         let count = |side: Option<f64>| mean_count(side.unwrap_or(0.0));
         let cells = vec![
@@ -294,12 +301,22 @@ fn differing(comparison: &Comparison, style: Style) -> String {
             String::from_utf8_lossy(&row.name).into_owned(),
             objects(row),
             label::lane(comparison, lane),
+            made_by_whom(&callers.of_more(comparison, lane, row)),
         ];
         table.row(Tone::Plain, cells);
     }
     let title = style.paint(Tone::Heading, "Events beside these, of which one side has more");
     let rest = more(rows.len().saturating_sub(MOST_DIFFERING), ALL, style);
     format!("\n{title}\n{}{rest}", table.render(style))
+}
+
+/// The function that made most of them.
+fn made_by_whom(functions: &[String]) -> String {
+    match functions {
+        [] => UNKNOWN.into(),
+        [only] => only.clone(),
+        [most, others @ ..] => format!("{most} and {}", quantity(others.len() as u64, "other")),
+    }
 }
 
 fn objects(row: &Differing) -> String {

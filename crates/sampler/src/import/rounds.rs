@@ -5,7 +5,7 @@
 
 use crate::order::Queue;
 use crate::record::{RawSample, Record, Stamped};
-use crate::user_stack::UserStack;
+use timewise_callers::UserStack;
 
 /// Records that wait for their turn.
 #[derive(Debug, Default)]

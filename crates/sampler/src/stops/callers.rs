@@ -1,7 +1,5 @@
-//! Who called, from the memory of a stopped thread: what it takes to find out later, or at once by frame pointer.
+//! Who called, by the frame pointers of a stopped thread.
 
-use crate::user_stack::UserStack;
-use timewise_image::Registers as Unwinding;
 use timewise_target::memory;
 use timewise_target::trace::Registers;
 
@@ -9,19 +7,6 @@ use timewise_target::trace::Registers;
 const MOST_CALLERS: usize = 127;
 /// Read at once: most stacks fit.
 const WINDOW_BYTES: usize = 8192;
-
-/// The registers, and a copy of so many bytes of the stack at most.
-pub fn copy(pid: i32, registers: &Registers, bytes: usize) -> UserStack {
-    let mut stack = vec![0; bytes];
-    let read = memory::read(pid, registers.rsp, &mut stack);
-    stack.truncate(read);
-    let r = registers;
-    let general = [
-        r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
-        r.r14, r.r15,
-    ];
-    UserStack { registers: Unwinding::new(r.rip, general), bytes: stack.into() }
-}
 
 /// Return addresses, innermost first, as far as each frame points to the next. Code that was built without frame
 /// pointers gives short or wrong chains.

@@ -2,7 +2,6 @@
 //! changed.
 
 use super::sleepers::Follower;
-use crate::modules::present_mappings;
 use crate::record::{Record, Stamped};
 use crate::root::Root;
 use crate::roster::Roster;
@@ -10,6 +9,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
+use timewise_callers::present_mappings;
 use timewise_target::cpu_time::{self, ThreadAccount, Turns, monotonic_ns};
 use timewise_target::family;
 use timewise_target::perf::RawMapping;

@@ -25,13 +25,13 @@ use crate::record::{RawSample, Record};
 use crate::root::Root;
 use crate::roster::Roster;
 use crate::uneven::Uneven;
-use crate::user_stack::UserStack;
 use family::{Family, Records, Runs};
 use pace::Pace;
 use sleepers::{Follower, Sleepers};
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
+use timewise_callers::UserStack;
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::halt::{Found, Halt, Held};
 
@@ -271,7 +271,7 @@ impl Sampler {
             CallGraph::Off => (Vec::new(), None),
             CallGraph::FramePointers => (callers::by_frame_pointer(pid, registers, kernel), None),
             CallGraph::Automatic | CallGraph::UnwindTables => {
-                (Vec::new(), Some(callers::copy(pid, registers, self.stack_bytes).into()))
+                (Vec::new(), Some(UserStack::of_stopped(pid, registers, self.stack_bytes).into()))
             }
         }
     }

@@ -1,5 +1,5 @@
-//! What recording costs, against native runs and against strace, in turns. All three are timed by a process between the
-//! tool and the program, so that neither starting the tool nor what it does in the end is in the time.
+//! What recording costs, with and without call stacks, against native runs and against strace, in turns. All are timed by a
+//! process between the tool and the program, so that neither starting the tool nor what it does in the end is in the time.
 
 use crate::bench::median;
 use anyhow::{Context, Result, ensure};
@@ -55,31 +55,31 @@ pub fn print(timewise: &Path, folder: &Path, rounds: usize) -> Result<()> {
         ensure!(shell(folder, &format!("cc -O1 {name}.c -o {name}"))?, "cc");
     }
     let (file, text) = (folder.join("cost.tw"), folder.join("cost.txt"));
-    let ours = format!("'{}' ostrace record -q -o '{}' -- ", timewise.display(), file.display());
-    let theirs = format!("strace -f -o '{}' ", text.display());
+    let ours = |stacks: &str| {
+        format!("'{}' ostrace record -q {stacks} -o '{}' -- ", timewise.display(), file.display())
+    };
+    let theirs = |stacks: &str| format!("strace -f {stacks} -o '{}' ", text.display());
+    let tools = [String::new(), theirs(""), ours(""), theirs("-k"), ours("-k")];
     println!(
-        "{:32} {:>8} {:>10} {:>10} {:>10}  {:>14} {:>14}",
-        "program", "calls", "native", "strace", "recorded", "strace a call", "recorded a call"
+        "{:32} {:>8} {:>10}  more for each call: {:>10} {:>10} {:>10} {:>10}",
+        "program", "calls", "native", "strace", "recorded", "strace -k", "--stacks"
     );
     for command in MEASURED {
-        let mut times: [Vec<f64>; 3] = Default::default();
+        let mut times: [Vec<f64>; 5] = Default::default();
         let mut calls = 0;
         for _ in 0..rounds {
-            for (times, tool) in times.iter_mut().zip(["", &theirs, &ours]) {
+            for (times, tool) in times.iter_mut().zip(&tools) {
                 times.push(timed_ns(folder, tool, command)?);
             }
             calls = calls_of(&Profile::load(&file)?);
         }
-        let [native, strace, recorded] = times.map(|times| median(&times));
-        let each = |time: f64| (time - native).max(0.0) / 1e3 / calls as f64;
-        let shown = [native, strace, recorded].map(|time| format!("{:.1} ms", time / 1e6));
+        let [native, tools @ ..] = times.map(|times| median(&times));
+        let each = |time: f64| format!("{:.1} µs", (time - native).max(0.0) / 1e3 / calls as f64);
+        let [strace, recorded, strace_k, with_stacks] = tools.map(each);
         println!(
-            "{command:32} {calls:>8} {:>10} {:>10} {:>10}  {:>11.1} µs {:>12.1} µs",
-            shown[0],
-            shown[1],
-            shown[2],
-            each(strace),
-            each(recorded)
+            "{command:32} {calls:>8} {:>7.1} ms  {:19} {strace:>10} {recorded:>10} {strace_k:>10} {with_stacks:>10}",
+            native / 1e6,
+            ""
         );
     }
     Ok(())

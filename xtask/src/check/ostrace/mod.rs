@@ -2,7 +2,7 @@
 //! change, and what it costs.
 //!
 //! Programs that do the same each time run under both: each thread must have made the same calls with the same results,
-//! in the same order, and have had the same signals. Torture programs must end as natively, with the same output. Then
+//! in the same order, from the same call stacks, and have had the same signals. Torture programs must end as natively, with the same output. Then
 //! programs run natively, under strace and recorded, in turns.
 
 mod cost;
@@ -16,14 +16,14 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use timewise_profile::{NameId, OsEvent, OsEventKind, Profile};
+use timewise_profile::{NameId, OsEvent, OsEventKind, Place, Profile, StackId};
 
 /// What to check.
 #[derive(Args)]
 pub struct Options {
     /// Torture programs; all if none is named
     names: Vec<String>,
-    /// Runs of each program for what recording costs
+    /// Runs of each program for what recording costs; 0 for none
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Not the torture programs
@@ -36,8 +36,8 @@ pub struct Options {
 
 /// Programs that do the same each time, as a shell begins them.
 const COMPARED: [&str; 5] = [
-    "ls -l /usr/bin",
-    "find /usr/share/doc -maxdepth 2",
+    "ls -l /etc",
+    "find /etc",
     "sh -c 'for i in 1 2 3; do ls /nonexistent; wc -l /etc/passwd; done; exit 3'",
     "/usr/bin/python3 -SE -c 'import os; os.listdir(\"/\"); os.path.exists(\"/none\"); os.waitpid(os.fork() or os._exit(7), 0)'",
     "cc -c hello.c -o hello.o",
@@ -69,6 +69,10 @@ pub struct Story {
     pub calls: Vec<String>,
     /// Signals, returns of their handlers, and the end, without the places in that order, which are a matter of chance.
     pub others: Vec<String>,
+    /// The call stack of each of the calls, innermost frame first; `None` for what has no place in a file.
+    pub stacks: Vec<Vec<Option<String>>>,
+    /// Whether the last call is among them.
+    is_counted: bool,
 }
 
 impl Story {
@@ -80,9 +84,33 @@ impl Story {
             "rt_sigreturn" => self.others.push(name.to_string()),
             // The C library asks anew for the name of a temporary file if the first number would favour some names.
             "getrandom" => {}
-            _ => self.calls.push(format!("{name} {result}")),
+            _ => {
+                self.calls.push(format!("{name} {result}"));
+                self.stacks.push(Vec::new());
+            }
+        }
+        self.is_counted = !matches!(name, "rt_sigreturn" | "getrandom");
+    }
+
+    /// A signal came.
+    fn befell(&mut self, signal: String) {
+        self.others.push(signal);
+        self.is_counted = false;
+    }
+
+    /// The next frame of the last call's stack.
+    fn caller(&mut self, frame: Option<String>) {
+        if self.is_counted
+            && let Some(stack) = self.stacks.last_mut()
+        {
+            stack.push(frame);
         }
     }
+}
+
+/// A place in a file's code, by its address in the file as it was linked.
+pub fn frame(path: &str, offset: u64) -> String {
+    format!("{} {offset:#x}", path.rsplit('/').next().unwrap_or(path))
 }
 
 /// Prints a row for each program.
@@ -119,7 +147,9 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
         }
         println!("{cases} cases of torture programs were recorded");
     }
-    cost::print(&timewise, &scratch, options.rounds)?;
+    if options.rounds > 0 {
+        cost::print(&timewise, &scratch, options.rounds)?;
+    }
     ensure!(bad.is_empty(), "recording went wrong: {}", bad.join(", "));
     Ok(())
 }
@@ -146,8 +176,14 @@ fn difference(theirs: &[Story], ours: &[Story]) -> Option<String> {
             let [theirs, ours] = [theirs, ours].map(|story| story.calls.get(at));
             return Some(format!("thread {thread}, call {at}: strace {theirs:?}, timewise {ours:?}"));
         }
-        (theirs.others != ours.others)
-            .then(|| format!("thread {thread}: strace {:?}, timewise {:?}", theirs.others, ours.others))
+        if theirs.others != ours.others {
+            return Some(format!("thread {thread}: strace {:?}, timewise {:?}", theirs.others, ours.others));
+        }
+        // Of a program that is executed strace tells where the new one stands.
+        let is_apart = |at: &usize| ours.calls[*at] != "execve 0" && theirs.stacks[*at] != ours.stacks[*at];
+        let apart = (0..ours.calls.len()).find(is_apart)?;
+        let [theirs, ours] = [theirs, ours].map(|story| &story.stacks[apart]);
+        Some(format!("thread {thread}, stack of call {apart}: strace {theirs:?}, timewise {ours:?}"))
     })
 }
 
@@ -155,7 +191,7 @@ fn difference(theirs: &[Story], ours: &[Story]) -> Option<String> {
 fn told(timewise: &Path, folder: &Path, command: &str) -> Result<Vec<Story>> {
     let file = folder.join("told.tw");
     let script = format!(
-        "exec '{}' ostrace record -q --deterministic -o '{}' -- {command}",
+        "exec '{}' ostrace record -q --stacks --deterministic -o '{}' -- {command}",
         timewise.display(),
         file.display()
     );
@@ -173,11 +209,19 @@ fn tell(profile: &Profile, event: &OsEvent, story: &mut Story) {
     };
     match (event.kind, event.result) {
         (OsEventKind::Begin, _) => {}
-        (OsEventKind::Signal, _) => story.others.push(name(event.name)),
+        (OsEventKind::Signal, _) => story.befell(name(event.name)),
         (OsEventKind::End, result) => story.others.push(format!("ended {}", result.unwrap_or_default())),
         (_, None) => story.called(&name(event.name), "?"),
         (_, Some(result @ -4095..0)) => story.called(&name(event.name), &failed(-result as i32)),
         (_, Some(result)) => story.called(&name(event.name), &result.to_string()),
+    }
+    if event.is_call() {
+        let node = |id: StackId| profile.stacks[id.index()];
+        let frames = std::iter::successors(event.stack.map(node), |of| of.parent.map(node));
+        for Place { module, offset, .. } in frames.map(|of| of.return_place) {
+            let path = String::from_utf8_lossy(&profile.modules[module.index()].path).into_owned();
+            story.caller(Some(frame(&path, offset.0)));
+        }
     }
 }
 

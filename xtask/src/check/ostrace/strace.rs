@@ -2,8 +2,10 @@
 
 use super::{Story, silently};
 use anyhow::{Context, Result};
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
+use timewise_image::Headers;
 
 /// The threads of a program, in the order of their numbers.
 ///
@@ -14,7 +16,7 @@ pub fn told(folder: &Path, command: &str) -> Result<Vec<Story>> {
     let _ = fs::remove_dir_all(&of_threads);
     fs::create_dir(&of_threads)?;
     // Addresses are fixed for strace as well, which changes nothing of what it tells.
-    let script = format!("exec setarch -R strace -ff -s 0 -o '{}/of' {command}", of_threads.display());
+    let script = format!("exec setarch -R strace -ff -k -s 0 -o '{}/of' {command}", of_threads.display());
     silently(folder, &script)?;
     let mut files = Vec::new();
     for entry in fs::read_dir(&of_threads)? {
@@ -24,15 +26,25 @@ pub fn told(folder: &Path, command: &str) -> Result<Vec<Story>> {
         files.push((number.context("a file of no thread")?, path));
     }
     files.sort();
-    files.iter().map(|(_, path)| Ok(story(&String::from_utf8_lossy(&fs::read(path)?)))).collect()
+    let mut headers = HashMap::new();
+    files
+        .iter()
+        .map(|(_, path)| Ok(story(&String::from_utf8_lossy(&fs::read(path)?), &mut headers)))
+        .collect()
 }
 
-fn story(text: &str) -> Story {
+/// Headers of the files that stacks name.
+type Files = HashMap<String, Option<Headers>>;
+
+fn story(text: &str, files: &mut Files) -> Story {
     let mut story = Story::default();
     for line in text.lines() {
-        if let Some(signal) = line.strip_prefix("--- ") {
-            story.others.push(signal.split(' ').next().unwrap_or_default().to_string());
+        if let Some(frame) = line.strip_prefix(" > ") {
+            story.caller(frame_of(frame, files));
+        } else if let Some(signal) = line.strip_prefix("--- ") {
+            story.befell(signal.split(' ').next().unwrap_or_default().to_string());
         } else if let Some(status) = line.strip_prefix("+++ exited with ") {
+            // Behind it stands the stack of the last call.
             story.others.push(format!("ended {}", status.trim_end_matches(" +++")));
         } else if let Some((name, _)) = line.split_once('(')
             && let Some((_, result)) = line.rsplit_once(" = ")
@@ -42,6 +54,15 @@ fn story(text: &str) -> Story {
     }
     story.others.sort();
     story
+}
+
+/// Of `/lib/libc.so.6(read+0xd) [0xf819d]`, of which the number is the place in the file; `None` where strace lost its way.
+fn frame_of(text: &str, files: &mut Files) -> Option<String> {
+    let (module, offset) = text.strip_suffix(']')?.rsplit_once(" [0x")?;
+    let path = module.split('(').next().filter(|path| path.starts_with('/'))?;
+    let at = u64::from_str_radix(offset, 16).ok()?;
+    let headers = files.entry(path.to_string()).or_insert_with(|| Headers::of_file(Path::new(path)));
+    Some(super::frame(path, headers.as_ref()?.virtual_address(at)))
 }
 
 /// Of `3`, `0x7f1200`, `-1 ENOENT (No such file or directory)`, `?`, `? ERESTARTSYS (To be restarted if …)`, and numbers with
@@ -67,6 +88,7 @@ mod tests {
     fn lines_are_understood() {
         let text = "openat(AT_FDCWD, \"\"..., O_RDONLY) = 3\n\
                     mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = 0x10\n\
+ > /none [0x10]\n\
                     access(\"\"..., R_OK)          = -1 ENOENT (No such file or directory)\n\
                     fcntl(1, F_GETFL)           = 0x8001 (flags O_WRONLY|O_LARGEFILE)\n\
                     pause()     = ? ERESTARTNOHAND (To be restarted if no handler)\n\
@@ -74,7 +96,7 @@ mod tests {
                     wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 7}], 0, NULL) = 12\n\
                     exit_group(3)  = ?\n\
                     +++ exited with 3 +++\n";
-        let told = story(text);
+        let told = story(text, &mut Files::new());
         assert_eq!(
             told.calls,
             [
@@ -88,5 +110,9 @@ mod tests {
             ]
         );
         assert_eq!(told.others, ["SIGCHLD", "ended 3"]);
+        assert_eq!(told.stacks[1], [None], "of a file that is not there");
+        let program = std::env::current_exe().unwrap();
+        let frame = frame_of(&format!("{}(main+0x1) [0x10]", program.display()), &mut Files::new());
+        assert!(frame.unwrap().ends_with(" 0x10"), "its headers lie at the same place in memory");
     }
 }

@@ -1,5 +1,5 @@
-//! From a copied stack to the callers of a sample: by the unwind tables of modules, and by frame pointers through
-//! code that has none. Nothing but the copy is read; the program may have gone on long since.
+//! From a copied stack to callers: by the unwind tables of modules, and by frame pointers through code that has none.
+//! Nothing but the copy is read; the program may have gone on long since.
 
 use crate::modules::Modules;
 use crate::user_stack::UserStack;
@@ -7,9 +7,14 @@ use std::collections::HashMap;
 use timewise_image::{Image, Registers, Rule, Stop, UnwindTable};
 use timewise_profile::{ModuleId, Offset, Place};
 use timewise_target::address_space::AddressSpace;
+use timewise_target::trace;
 
-/// Callers at most of one sample.
+/// Callers at most of one stack.
 const DEEPEST: usize = 1024;
+
+/// Copied of the stack of a thread that stands: so much, then, where that ends too early, the next. Most stacks end within
+/// the first.
+const COPIES: [usize; 3] = [8 << 10, 64 << 10, 1 << 20];
 
 /// Rules that are kept at most; a program that uses more has them looked up anew now and then.
 const MOST_RULES: usize = 1 << 18;
@@ -65,7 +70,28 @@ impl Unwinder {
         Unwinder { frame_pointers, files: HashMap::new(), rules: HashMap::new() }
     }
 
-    /// Adds the return places of a sample's callers to `callers`, innermost first.
+    /// Adds the return places of the callers of a thread that stands to `callers`, innermost first, from as much of its
+    /// stack as that takes.
+    pub fn callers_of_stopped(
+        &mut self,
+        (pid, registers): (i32, &trace::Registers),
+        space: &AddressSpace,
+        modules: &Modules,
+        callers: &mut Vec<Place>,
+    ) -> End {
+        let before = callers.len();
+        for bytes in COPIES {
+            let stack = UserStack::of_stopped(pid, registers, bytes);
+            callers.truncate(before);
+            let end = self.callers(&stack, space, modules, callers);
+            if end != End::CutShort || stack.bytes.len() < bytes || callers.len() - before >= DEEPEST {
+                return end;
+            }
+        }
+        End::CutShort
+    }
+
+    /// Adds the return places of a stack's callers to `callers`, innermost first.
     pub fn callers(
         &mut self,
         stack: &UserStack,

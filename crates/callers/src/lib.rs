@@ -1,0 +1,15 @@
+//! Who called: from the registers of a thread and what stands on its stack to the places of its callers.
+//!
+//! [`Unwinder`] follows the unwind tables of [`Modules`], and frame pointers through code that has none. It works on a copy
+//! of the stack ([`UserStack`]), which the kernel made, or which is taken of a thread that stands. [`Stacks`] keeps what it
+//! finds as one tree.
+
+mod modules;
+mod stacks;
+mod unwind;
+mod user_stack;
+
+pub use modules::{Modules, present_mappings};
+pub use stacks::Stacks;
+pub use unwind::{End, Unwinder};
+pub use user_stack::UserStack;
