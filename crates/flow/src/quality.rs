@@ -91,9 +91,10 @@ fn lost_samples(profile: &Profile) -> u64 {
     profile.runs.iter().filter(|run| run.kind != RunKind::Events).map(|run| run.lost_samples).sum()
 }
 
-/// Those of all runs together, by the method of the first.
+/// Those of samples, of all runs together, by the method of the first.
 fn call_stacks(profile: &Profile) -> Option<CallStacks> {
-    profile.runs.iter().filter_map(|run| run.call_stacks.clone()).reduce(|sum, run| CallStacks {
+    let sampled = profile.runs.iter().filter(|run| run.kind != RunKind::Events);
+    sampled.filter_map(|run| run.call_stacks.clone()).reduce(|sum, run| CallStacks {
         method: sum.method,
         taken: sum.taken.saturating_add(run.taken),
         cut_short: sum.cut_short.saturating_add(run.cut_short),
