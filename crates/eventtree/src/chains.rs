@@ -45,6 +45,9 @@ pub struct Link {
     pub is_of_library: bool,
 }
 
+/// So many links are kept of what was asked for, some 50 MB; of more, all are found anew.
+const MOST_KEPT: usize = 1 << 22;
+
 /// The chains of one profile's stacks, outermost function first.
 pub struct Chains<'a> {
     profile: &'a Profile,
@@ -54,6 +57,8 @@ pub struct Chains<'a> {
     frames: HashMap<StackId, Rc<[FunctionKey]>>,
     chains: HashMap<StackId, Rc<[Link]>>,
     common: HashMap<(StackId, StackId), Rc<[Link]>>,
+    /// Links in both.
+    kept: usize,
 }
 
 impl<'a> Chains<'a> {
@@ -66,6 +71,7 @@ impl<'a> Chains<'a> {
             frames: HashMap::new(),
             chains: HashMap::new(),
             common: HashMap::new(),
+            kept: 0,
         }
     }
 
@@ -88,6 +94,7 @@ impl<'a> Chains<'a> {
             chain.extend(self.frame(frame, known).iter().map(link));
         }
         let chain: Rc<[Link]> = chain.into();
+        self.make_room(chain.len());
         self.chains.insert(stack, Rc::clone(&chain));
         chain
     }
@@ -112,8 +119,18 @@ impl<'a> Chains<'a> {
             ..*ours
         };
         let common: Rc<[Link]> = pairs().take(shared + within).map(both).collect();
+        self.make_room(common.len());
         self.common.insert((one, other), Rc::clone(&common));
         common
+    }
+
+    fn make_room(&mut self, links: usize) {
+        self.kept += links;
+        if self.kept > MOST_KEPT {
+            self.chains.clear();
+            self.common.clear();
+            self.kept = links;
+        }
     }
 
     fn frame(&mut self, id: StackId, known: &mut FunctionNames) -> Rc<[FunctionKey]> {

@@ -8,7 +8,7 @@ use crate::style::{Style, Tone};
 use crate::table::{Column, Table, more};
 use serde::Serialize;
 use timewise_eventtree::{
-    Comparison, Differing, FunctionRow, Functions, LaneTree, NodeId, has_stacks, mostly_in,
+    Comparison, Difference, Differing, FunctionRow, Functions, LaneTree, NodeId, has_stacks, mostly_in,
 };
 use timewise_profile::Profile;
 
@@ -36,11 +36,17 @@ impl<'a> Callers<'a> {
         node: NodeId,
     ) -> Option<String> {
         let functions = self.0.as_mut()?;
-        if comparison.test_runs.is_some() && lane.found.is_some() && !lane.is_found(node) {
+        let elapsed_ns = &lane.measures(node).elapsed_ns;
+        // Some nodes are found by their CPU time alone.
+        let may_be_chance =
+            |difference: Difference| difference.within.is_some() && !difference.is_significant();
+        if lane.found.is_some()
+            && (!lane.is_found(node) || elapsed_ns.difference().is_some_and(may_be_chance))
+        {
             return None;
         }
         let times = comparison.functions(functions, lane, node);
-        mostly_in(&times, &lane.measures(node).elapsed_ns).map(|time| time.name.clone())
+        mostly_in(&times, elapsed_ns).map(|time| time.name.clone())
     }
 
     /// Who made the calls of which one side has more: the one that made most, and how many others did.
