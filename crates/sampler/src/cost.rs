@@ -186,8 +186,9 @@ mod tests {
     #[test]
     fn what_can_be_sampled_can_be_tried() {
         let Ok((source, _)) = choose(&Options::default(), None) else { return };
-        // On a busy machine there may be none.
-        assert!(of_sample(&source, &Options::default()).is_none_or(|cost| cost < Duration::from_millis(1)));
+        // On a busy machine a trial may come to nothing.
+        let cost = (0..20).find_map(|_| of_sample(&source, &Options::default()));
+        assert!(cost.is_some_and(|cost| cost > Duration::ZERO && cost < Duration::from_millis(1)), "{cost:?}");
     }
 
     #[test]
