@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::{io, panic, thread};
 use timewise_branches::TraceError;
 use timewise_engine::CountError;
+use timewise_ostrace::RecordError;
 use timewise_profile::Exit;
 use timewise_sampler::SampleError;
 use timewise_target::attachable::AttachError;
@@ -162,21 +163,30 @@ pub fn of_running(result: anyhow::Result<Exit>) -> ExitCode {
         Err(error) => error,
     };
     complain(format_args!("{error:#}{}", advice(&error)));
-    let causes = (error.downcast_ref(), error.downcast_ref(), error.downcast_ref());
-    let (launching, attaching) = match causes {
-        (Some(CountError::Attach(attaching)), ..)
-        | (_, Some(SampleError::Attach(attaching)), _)
-        | (.., Some(TraceError::Attach(attaching))) => (None, Some(attaching)),
-        (Some(CountError::Launch(launching)), ..) | (.., Some(TraceError::Launch(launching))) => {
-            (Some(launching), None)
-        }
-        _ => (error.downcast_ref(), None),
-    };
-    ExitCode::from(match (launching, attaching) {
+    ExitCode::from(match (launching(&error), attaching(&error)) {
         (Some(LaunchError::NotFound(_)), _) | (_, Some(AttachError::NotFound(_))) => NOT_FOUND,
         (Some(LaunchError::NotExecutable { .. }), _) | (_, Some(_)) => NOT_EXECUTABLE,
         _ => OURS,
     })
+}
+
+/// Why a program could not be launched, if that is what went wrong.
+fn launching(error: &anyhow::Error) -> Option<&LaunchError> {
+    match (error.downcast_ref(), error.downcast_ref()) {
+        (Some(CountError::Launch(why)), _) | (_, Some(TraceError::Launch(why))) => Some(why),
+        _ => error.downcast_ref(),
+    }
+}
+
+/// Why a process could not be attached to, likewise.
+fn attaching(error: &anyhow::Error) -> Option<&AttachError> {
+    match (error.downcast_ref(), error.downcast_ref(), error.downcast_ref(), error.downcast_ref()) {
+        (Some(CountError::Attach(why)), ..)
+        | (_, Some(SampleError::Attach(why)), ..)
+        | (.., Some(TraceError::Attach(why)), _)
+        | (.., Some(RecordError::Attach(why))) => Some(why),
+        _ => None,
+    }
 }
 
 /// The status of a command that runs none. What went wrong is told in one line.

@@ -67,6 +67,12 @@ impl Members {
         members
     }
 
+    /// Another thread of the process that was there before.
+    pub fn joined(&mut self, pid: i32, tid: i32, has_room: bool) {
+        let process = self.living.get(&pid).and_then(|member| member.process);
+        self.add(pid, tid, process, has_room);
+    }
+
     /// A thread of that number.
     pub fn get(&mut self, tid: i32) -> Option<&mut Member> {
         self.living.get_mut(&tid)

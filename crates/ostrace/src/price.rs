@@ -1,6 +1,6 @@
 //! What recording a system call costs here and now, found out on a process of our own.
 
-use crate::record::Recorder;
+use crate::recorder::Recorder;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};

@@ -1,14 +1,12 @@
 //! What a reader must know of a recording, in words.
 
 use crate::price::Price;
-use crate::record::Recorder;
+use crate::recorder::Recorder;
 use timewise_profile::CallStacks;
-use timewise_target::launch::Ended;
-use timewise_target::run;
 
 /// What limits a recording: first of all, what it costs.
-pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
-    let mut said = vec![cost(recorder.calls, ended, price)];
+pub fn of(recorder: &Recorder, elapsed_ns: u64, price: Price) -> Vec<String> {
+    let mut said = vec![cost(recorder.calls, elapsed_ns, price)];
     said.extend(lost(recorder.lost));
     said.extend(recorder.walk.iter().flat_map(|walk| of_stacks(walk.taken())));
     said.extend((recorder.unnamed() > 0).then(|| {
@@ -24,16 +22,15 @@ pub fn of(recorder: &Recorder, ended: &Ended, price: Price) -> Vec<String> {
             String::from_utf8_lossy(path)
         )
     }));
-    said.extend(run::outlived_by(recorder.outliving()));
     said
 }
 
 /// Of more than this share, it is not told how much: what is measured on others' calls is not that exact.
 const NEARLY_ALL: f64 = 0.9;
 
-fn cost(calls: u64, ended: &Ended, price: Price) -> String {
+fn cost(calls: u64, elapsed_ns: u64, price: Price) -> String {
     let added = price.added();
-    let share = calls as f64 * added.as_secs_f64() / ended.elapsed.as_secs_f64().max(1e-9);
+    let share = calls as f64 * added.as_nanos() as f64 / elapsed_ns.max(1) as f64;
     let share = match share {
         ..NEARLY_ALL => format!("{:.0} %", 100.0 * share),
         _ => "nearly all".into(),

@@ -188,7 +188,10 @@ mod tests {
         let Ok((source, _)) = choose(&Options::default(), None) else { return };
         // On a busy machine a trial may come to nothing.
         let cost = (0..20).find_map(|_| of_sample(&source, &Options::default()));
-        assert!(cost.is_some_and(|cost| cost > Duration::ZERO && cost < Duration::from_millis(1)), "{cost:?}");
+        assert!(
+            cost.is_some_and(|cost| cost > Duration::ZERO && cost < Duration::from_millis(1)),
+            "{cost:?}"
+        );
     }
 
     #[test]

@@ -171,6 +171,18 @@ impl Group {
         self.members.iter_mut().filter(|member| member.tid == tid).for_each(|member| member.changed = true);
     }
 
+    /// Hands the threads over to whoever traces them on in the calling thread, with these options of `ptrace`: they stand as
+    /// they are to go on, the first one first. One that was killed meanwhile is among them.
+    pub fn into_tracees(mut self, options: i32) -> Vec<i32> {
+        let members = std::mem::take(&mut self.members);
+        let handed_over = members.into_iter().map(|member| {
+            member.go_on_unharmed();
+            let _ = request(libc::PTRACE_SETOPTIONS, member.tid, options as u64);
+            member.tid
+        });
+        handed_over.collect()
+    }
+
     /// Lets some threads run for a moment, with their signals, and asks them to stop again where they are then. One
     /// that waits in the kernel for another may not: [`Group::all_stand`] tells. A signal that comes at the end of the
     /// moment waits, or a thread would be found where its handler begins however often it is tried.

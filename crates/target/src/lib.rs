@@ -4,6 +4,7 @@
 
 pub mod address_space;
 pub mod attachable;
+pub mod awaited;
 pub mod bystander;
 #[cfg(test)]
 mod compiled;

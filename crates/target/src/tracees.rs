@@ -1,10 +1,16 @@
 //! Threads that are traced for as long as they live, with all that descend from them: what each stops for, and how it
 //! goes on.
 //!
+//! A signal that the program ignores is dropped natively when it is sent. To a thread that is traced it comes, and ends calls
+//! that give `EINTR` for any signal: these are made again (`restart.rs`).
+//!
 //! They belong to the thread of ours that seized the first of them. When that ends, or is killed, all of them run on
 //! untraced from where they stand.
 
+use crate::attachable::AttachError;
+use crate::group::Group;
 use crate::launch::{Ended, Halted};
+use crate::restart;
 use crate::seize::request;
 use crate::trace::Tracee;
 use std::io;
@@ -21,6 +27,9 @@ const STOPS: i32 = libc::PTRACE_O_TRACESYSGOOD
     | libc::PTRACE_O_TRACEEXIT;
 
 const CALL_STOP: i32 = libc::SIGTRAP | 0x80;
+
+/// How long is waited for the threads of a process that runs to stand.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A thread stopped, or ended.
 #[derive(Clone, Copy, Debug)]
@@ -102,6 +111,15 @@ impl Started {
 pub fn seize(pid: i32) -> io::Result<()> {
     request(libc::PTRACE_SEIZE, pid, STOPS as u64)?;
     request(libc::PTRACE_INTERRUPT, pid, 0)
+}
+
+/// Traces all threads of a process that runs, by the calling thread, from where they stand: to be let go by [`go_on`]. The
+/// first one comes first.
+///
+/// # Errors
+/// Those of [`Group::stop`].
+pub fn seize_running(pid: i32) -> Result<Vec<i32>, AttachError> {
+    Ok(Group::stop(pid, PATIENCE)?.into_tracees(STOPS))
 }
 
 /// Traces a program that was launched, by the calling thread, and takes back what halted it. It stands before its first
@@ -229,6 +247,23 @@ fn message(tid: i32) -> Option<i32> {
 /// The system's.
 pub fn go_on(tid: i32, signal: i32) -> io::Result<()> {
     unless_gone(request(libc::PTRACE_SYSCALL, tid, signal as u64))
+}
+
+/// Lets a thread that stands go on with the signal that is about to be delivered to it.
+///
+/// # Errors
+/// The system's.
+pub fn deliver(tid: i32, signal: i32) -> io::Result<()> {
+    /// A process that was stopped finds such a call ended natively, too.
+    const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    let tracee = Tracee::new(tid);
+    if !STOPPING.contains(&signal)
+        && let Ok(registers) = tracee.registers()
+    {
+        // Where a handler runs it gives `EINTR` all the same.
+        restart::undo_interruption(tracee, &registers);
+    }
+    go_on(tid, signal)
 }
 
 /// Leaves a thread of a stopped process as it is until that goes on.

@@ -1,6 +1,7 @@
 //! `timewise ostrace record`: a program runs, once or several times, and what the system does for it is recorded.
 
 use crate::arguments::{DEFAULT_FILE, Output, Program};
+use crate::attached::{Profiled, Subject, enough};
 use crate::screen::{self, Colour};
 use crate::talk::say;
 use crate::twice::{Input, Outputs, Written};
@@ -9,43 +10,50 @@ use anyhow::{Context, anyhow};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Duration;
 use timewise_eventtree::calls;
-use timewise_ostrace::{Options, price};
+use timewise_injection::await_uncounted;
+use timewise_ostrace::{Options, RecordError, price};
 use timewise_profile::{Exit, Profile};
 use timewise_report::events;
 use timewise_report::number::quantity;
 use timewise_report::visible::visible;
+use timewise_target::attachable;
 use timewise_target::launch::Launch;
 use timewise_target::untraceable::Untraceable;
 
-/// Record what the operating system does for a program and all processes that descend from it
+/// Record what the operating system does for a program and all processes that descend from it, from its start or while it
+/// runs
 #[derive(clap::Args)]
 #[command(after_help = "\
 Each thread is stopped by ptrace where it enters and leaves a system call, which takes time; how much is
 said. With --rounds, the program runs several times; what is to be the same each time must be put back
-before each: --prepare. Only what the first run writes is shown.
+before each: --prepare. Only what the first run writes is shown. With --pid, a program that runs already
+is recorded for a time, and runs on.
 
 Examples:
   timewise ostrace record -- ./app input
   timewise ostrace record --rounds 5 -o base.tw -- ./app input
   timewise ostrace record --stacks -- ./app input
+  timewise ostrace record --pid 1234 --for 10s
 
-The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed,
-127 if there is none. What is recorded is described in docs/ostrace.md.")]
+The exit status is the program's; 125 if timewise fails, 126 if the program cannot be executed or
+attached to, 127 if there is none; 0 for one that was attached to. What is recorded is described in docs/ostrace.md.")]
 pub struct Arguments {
     #[command(flatten)]
     output: Output,
     /// Run the program so many times, to tell what is the same each time
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(conflicts_with = "pid")]
     rounds: u32,
     /// Command for the shell to run before each of the runs
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "pid")]
     prepare: Option<OsString>,
     /// Record the call stack of each event, to tell which functions made the calls; that makes them take longer
     #[arg(short = 'k', long)]
     stacks: bool,
     #[command(flatten)]
-    program: Program,
+    profiled: Profiled,
 }
 
 /// Events of all rounds that are kept at most: some hundreds of megabytes. Their table grows by doubling.
@@ -62,11 +70,34 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         _ => anyhow!("cannot trace a process of our own: {error}"),
     })?;
     let options = Options { most_events: MOST_EVENTS, price, stacks: arguments.stacks };
+    let (profile, exit) = match arguments.profiled.subject()? {
+        Subject::Program(program) => launched(arguments, program, options)?,
+        Subject::Process(pid, time) => (attach(pid, time, &options)?, Exit::Code(0)),
+    };
+    let place = recording::keep(profile, &arguments.output, summary)?;
+    if place == arguments.output.path {
+        say(next(&place));
+    }
+    Ok(exit)
+}
+
+/// A process that runs already, until we are asked to stop at the latest.
+fn attach(pid: i32, time: Duration, options: &Options) -> Result<Profile, RecordError> {
+    attachable::exists(pid)?;
+    let _attached = signals::attached();
+    // What timewise put into it is none of the program.
+    await_uncounted(pid)?;
+    let _shown = progress::show_until("recording", Some(time));
+    timewise_ostrace::attach(pid, time, options, enough)
+}
+
+/// All runs of a program, and how it ended.
+fn launched(arguments: &Arguments, program: &Program, options: Options) -> anyhow::Result<(Profile, Exit)> {
     let several = arguments.rounds > 1;
     // What a program that runs once does not read is left to whoever reads next.
     let input = if several { Input::of_process()? } else { Input::Inherited };
     let outputs = Outputs::of_process().context("cannot examine standard output and error")?;
-    let (mut profile, first) = first_run(arguments, &input, &outputs, options)?;
+    let (mut profile, first) = first_run(arguments, program, (&input, &outputs), options)?;
     let mut exit = profile.runs[0].exit;
     let interrupted = signals::interruption_behind(exit);
     for round in 1..arguments.rounds {
@@ -81,7 +112,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             break;
         }
         let shown = progress::show("recording again");
-        let again = further_run(arguments, &input, &outputs, &profile, &first, options);
+        let again = further_run(arguments, program, (&input, &outputs), (&profile, &first), options);
         drop(shown);
         match again {
             Ok(again) => {
@@ -100,11 +131,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if several && let Some(signal) = signals::interruption() {
         exit = Exit::Signal(signal);
     }
-    let place = recording::keep(profile, &arguments.output, summary)?;
-    if place == arguments.output.path {
-        say(next(&place));
-    }
-    Ok(exit)
+    Ok((profile, exit))
 }
 
 /// Adds a further round, unless events of it were not kept: it would differ from the others in all that came behind them.
@@ -124,12 +151,12 @@ fn keep_whole(profile: &mut Profile, again: Profile) -> bool {
 /// The run that the user sees.
 fn first_run(
     arguments: &Arguments,
-    input: &Input,
-    outputs: &Outputs,
+    program: &Program,
+    (input, outputs): (&Input, &Outputs),
     options: Options,
 ) -> anyhow::Result<(Profile, Written)> {
     prepare::run(arguments.prepare.as_deref())?;
-    let mut launch = arguments.program.launch();
+    let mut launch = program.launch();
     if arguments.rounds == 1 {
         return Ok((recorded(launch, options)?, Written::default()));
     }
@@ -146,14 +173,13 @@ fn first_run(
 /// A run after others, the first of which wrote `first`.
 fn further_run(
     arguments: &Arguments,
-    input: &Input,
-    outputs: &Outputs,
-    others: &Profile,
-    first: &Written,
+    program: &Program,
+    (input, outputs): (&Input, &Outputs),
+    (others, first): (&Profile, &Written),
     options: Options,
 ) -> anyhow::Result<Profile> {
     prepare::run(arguments.prepare.as_deref())?;
-    let mut launch = arguments.program.launch();
+    let mut launch = program.launch();
     let (stdin, other_input) = input.again()?;
     launch.stdin = stdin;
     let ends = outputs.again(first).context("cannot capture the output of a further run")?;

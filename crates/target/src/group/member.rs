@@ -56,19 +56,24 @@ impl Member {
         self.stands
     }
 
-    /// Lets it go. False if it does not stand, so that it cannot be let go yet.
-    pub fn let_go(&mut self, pid: i32, own_child: bool) -> bool {
-        if !self.stands {
-            let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
-            return ended(self.tid, pid, own_child).unwrap_or(true);
-        }
+    /// Has a call that it was stopped in made again when it goes on.
+    pub fn go_on_unharmed(&self) {
         let tracee = Tracee::new(self.tid);
         if !self.changed
             && let Ok(registers) = tracee.registers()
         {
             restart::undo_interruption(tracee, &registers);
         }
-        if tracee.release().is_ok() {
+    }
+
+    /// Lets it go. False if it does not stand, so that it cannot be let go yet.
+    pub fn let_go(&mut self, pid: i32, own_child: bool) -> bool {
+        if !self.stands {
+            let _ = request(libc::PTRACE_INTERRUPT, self.tid, 0);
+            return ended(self.tid, pid, own_child).unwrap_or(true);
+        }
+        self.go_on_unharmed();
+        if Tracee::new(self.tid).release().is_ok() {
             return true;
         }
         // It was killed where it stood; its process does not end before we have taken note of that.

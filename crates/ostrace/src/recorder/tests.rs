@@ -1,6 +1,9 @@
 //! Programs that are recorded, and threads that are killed meanwhile.
 
 use super::*;
+use crate::price::Price;
+use crate::record::{Options, record};
+use timewise_target::group::apart;
 use timewise_target::launch::Launch;
 
 #[test]
