@@ -100,7 +100,7 @@ impl<'a> Chains<'a> {
     }
 
     /// The functions that two stacks have in common, from the outermost on: callers by the same calls, and the function in
-    /// which they part.
+    /// which they part. Whatever makes the system call for a library's other code has returned in between.
     pub fn common(&mut self, one: StackId, other: StackId, known: &mut FunctionNames) -> Rc<[Link]> {
         if let Some(common) = self.common.get(&(one, other)) {
             return Rc::clone(common);
@@ -118,7 +118,9 @@ impl<'a> Chains<'a> {
             is_of_library: ours.is_of_library && theirs.is_of_library,
             ..*ours
         };
-        let common: Rc<[Link]> = pairs().take(shared + within).map(both).collect();
+        let mut common: Vec<Link> = pairs().take(shared + within).map(both).collect();
+        while common.pop_if(|last| last.is_of_library && [one, other].contains(&last.frame)).is_some() {}
+        let common: Rc<[Link]> = common.into();
         self.make_room(common.len());
         self.common.insert((one, other), Rc::clone(&common));
         common
