@@ -10,6 +10,6 @@ mod unwind;
 mod user_stack;
 
 pub use modules::{Modules, present_mappings};
-pub use stacks::Stacks;
+pub use stacks::{Stacks, stacks_left_out};
 pub use unwind::{End, Unwinder};
 pub use user_stack::UserStack;

@@ -98,7 +98,7 @@ fn ask(profile: &Profile, former: &Analysis) {
     waste::json(&analysis, &waste).unwrap();
     mix::csv(&Mixed::new(&analysis)).unwrap();
     let tree = timewise_eventtree::Comparison::new(profile, Some(former.profile));
-    events::text(&tree, Some(former.profile), Style::default());
+    events::text(&tree, Style::default());
     events::json(&tree).unwrap();
     events::csv(&tree).unwrap();
     let calls = timewise_eventtree::calls(profile);

@@ -82,6 +82,52 @@ fn its_end_is_told() {
     assert_eq!(ends, 2);
 }
 
+/// Sends signals that queue to sixteen threads, until it is told to end; says how many came less than were sent.
+const SIGNALLED: &str = r#"
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+enum { THREADS = 16 };
+static volatile long got[THREADS];
+static volatile int over;
+static __thread int me;
+static void handler(int signal) { got[me]++; }
+static void *thread(void *number) {
+    for (me = (long)number; !over;) usleep(300);
+    usleep(200000);
+    return 0;
+}
+int main(void) {
+    pthread_t threads[THREADS];
+    long sent = 0;
+    signal(SIGRTMIN, handler);
+    for (long number = 0; number < THREADS; number++) pthread_create(threads + number, 0, thread, (void *)number);
+    for (; access("end", R_OK); usleep(300))
+        sent += !pthread_sigqueue(threads[sent % THREADS], SIGRTMIN, (union sigval){0});
+    usleep(300000);
+    over = 1;
+    for (int number = 0; number < THREADS; number++) {
+        pthread_join(threads[number], 0);
+        sent -= got[number];
+    }
+    printf("%ld signals were lost\n", sent);
+    return 0;
+}
+"#;
+
+#[test]
+fn signals_that_come_when_it_is_let_go_reach_it() {
+    let place = Place::new();
+    place.write("signalled.c", SIGNALLED);
+    let outcome = place.shell(
+        "cc -O1 -D_GNU_SOURCE -pthread signalled.c -o signalled && { ./signalled > out & }; sleep 0.3
+         for i in $(seq 12); do timewise ostrace record -q --pid $! --for 50ms || echo failed; done
+         touch end; wait; cat out",
+    );
+    assert_eq!(outcome.stdout, "0 signals were lost\n", "{}", outcome.stderr);
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let place = Place::new();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use timewise_flow::names::Names;
 use timewise_flow::waiting::Programs;
-use timewise_profile::{ModuleId, Profile, StackId};
+use timewise_profile::{ModuleId, Place, Profile, StackId};
 
 /// A function by its name, the same on both sides of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,8 +53,8 @@ pub struct Chains<'a> {
     profile: &'a Profile,
     names: Names<'a>,
     programs: Programs,
-    /// The functions of each frame, outermost first.
-    frames: HashMap<StackId, Rc<[FunctionKey]>>,
+    /// The functions at each call, outermost first.
+    frames: HashMap<Place, Rc<[FunctionKey]>>,
     chains: HashMap<StackId, Rc<[Link]>>,
     common: HashMap<(StackId, StackId), Rc<[Link]>>,
     /// Links in both.
@@ -136,10 +136,10 @@ impl<'a> Chains<'a> {
     }
 
     fn frame(&mut self, id: StackId, known: &mut FunctionNames) -> Rc<[FunctionKey]> {
-        if let Some(frame) = self.frames.get(&id) {
+        let call = self.profile.stacks[id.index()].return_place.call_before();
+        if let Some(frame) = self.frames.get(&call) {
             return Rc::clone(frame);
         }
-        let call = self.profile.stacks[id.index()].return_place.call_before();
         let outermost = match self.names.named(call) {
             Some(name) => known.key(name),
             None => known.key(&module_name(self.profile, call.module)),
@@ -147,7 +147,7 @@ impl<'a> Chains<'a> {
         let inlined = &self.profile.inlined_calls[self.profile.inlined_at(call)];
         let inlined = inlined.iter().rev().map(|call| known.key(&call.function));
         let frame: Rc<[FunctionKey]> = std::iter::once(outermost).chain(inlined).collect();
-        self.frames.insert(id, Rc::clone(&frame));
+        self.frames.insert(call, Rc::clone(&frame));
         frame
     }
 }

@@ -19,7 +19,7 @@ pub struct Measured {
     pub base: Estimate,
     /// In runs of TEST, if there are two sides.
     pub test: Option<Estimate>,
-    /// With which probability equal programs differ by as much; `None` where that is not known.
+    /// With which probability equal programs differ by as much, of times that are judged; `None` where that is not known.
     pub chance: Option<f64>,
 }
 
@@ -84,22 +84,6 @@ impl LaneTree<'_> {
     pub fn is_found(&self, id: NodeId) -> bool {
         self.found.as_ref().is_some_and(|found| found[id.0 as usize])
     }
-
-    /// The node that differs most, of those below `id`, at each level: from `id` down to a leaf.
-    pub fn steepest(&self, id: NodeId) -> Vec<NodeId> {
-        let by = |id: &NodeId| {
-            let elapsed = self.measures(*id).elapsed_ns;
-            elapsed.difference().map_or(elapsed.base.mean, |difference| difference.amount.abs())
-        };
-        let mut way = vec![id];
-        loop {
-            let children = &self.tree.node(way[way.len() - 1]).children;
-            match children.iter().max_by(|a, b| by(a).total_cmp(&by(b))) {
-                Some(&next) => way.push(next),
-                None => return way,
-            }
-        }
-    }
 }
 
 /// The trees of all threads.
@@ -107,8 +91,8 @@ impl LaneTree<'_> {
 pub struct Comparison<'a> {
     /// The profile of BASE, whose names the events of trees have.
     pub base: &'a Profile,
-    /// That of TEST; of one side alone the same again.
-    pub test: &'a Profile,
+    /// That of TEST; `None` of one side alone.
+    pub test: Option<&'a Profile>,
     /// Runs of BASE in which events were recorded.
     pub base_runs: usize,
     /// Runs of TEST; `None` of one side alone.
@@ -142,7 +126,7 @@ impl<'a> Comparison<'a> {
         let mut processes = Processes::default();
         let of_base = of_runs(base, &mut processes);
         let of_test = test.map(|test| of_runs(test, &mut processes)).unwrap_or_default();
-        let sides = Sides { base, test: test.unwrap_or(base), of_base: &of_base, of_test: &of_test };
+        let sides = Sides { base, test, of_base: &of_base, of_test: &of_test };
         let keys: BTreeSet<&LaneKey> = of_base.iter().chain(&of_test).flat_map(Lanes::keys).collect();
         let (mut lanes, mut elsewhere) = (Vec::new(), Vec::new());
         for key in keys {
@@ -166,7 +150,7 @@ impl<'a> Comparison<'a> {
         };
         Comparison {
             base,
-            test: test.unwrap_or(base),
+            test,
             base_runs: of_base.len(),
             test_runs: test.map(|_| of_test.len()),
             events,
@@ -196,7 +180,7 @@ impl<'a> Comparison<'a> {
             if of_test != has_more {
                 continue;
             }
-            let profile = if of_test { self.test } else { self.base };
+            let profile = self.test.filter(|_| of_test).unwrap_or(self.base);
             let mut common = places.iter().peekable();
             let is_beside = |&(place, _): &(usize, &&OsEvent)| common.next_if_eq(&&place).is_none();
             let beside = events.iter().enumerate().filter(is_beside).map(|(_, event)| *event);
@@ -217,8 +201,7 @@ impl<'a> Comparison<'a> {
 
 struct Sides<'a, 'b> {
     base: &'a Profile,
-    /// The same as `base` if there is no other side, of which `of_test` has no runs then.
-    test: &'a Profile,
+    test: Option<&'a Profile>,
     of_base: &'b [Lanes<'a>],
     of_test: &'b [Lanes<'a>],
 }
@@ -227,7 +210,11 @@ impl<'a, 'b> Sides<'a, 'b> {
     /// That of a thread which all runs have.
     fn tree(&self, key: &LaneKey) -> LaneTree<'a> {
         let of_base = self.of_base.iter().map(|lanes| InRun { profile: self.base, lane: &lanes[key] });
-        let of_test = self.of_test.iter().map(|lanes| InRun { profile: self.test, lane: &lanes[key] });
+        let of_test = self.of_test.iter();
+        let of_test = self
+            .test
+            .into_iter()
+            .flat_map(|profile| of_test.clone().map(move |lanes| InRun { profile, lane: &lanes[key] }));
         let runs: Vec<InRun<'a, 'b>> = of_base.chain(of_test).collect();
         let places = common(&runs);
         let events: Vec<CommonEvent> = common_events(&runs, &places);
@@ -250,26 +237,27 @@ impl<'a, 'b> Sides<'a, 'b> {
     }
 
     fn measures(&self, runs: &[Sums], node: &Node) -> Measures {
-        let measured = |amount: fn(&Sums, &Node) -> u64| {
-            let amounts: Vec<f64> = runs.iter().map(|sums| amount(sums, node) as f64).collect();
-            self.measured(&amounts)
+        let amounts = |amount: fn(&Sums, &Node) -> u64| -> Vec<f64> {
+            runs.iter().map(|sums| amount(sums, node) as f64).collect()
+        };
+        let told = |amount| self.measured(&amounts(amount));
+        let judged = |amount| {
+            let amounts = amounts(amount);
+            let (base, test) = amounts.split_at(self.of_base.len());
+            Measured { chance: chance_of_times(base, test), ..self.measured(&amounts) }
         };
         Measures {
-            elapsed_ns: measured(|sums, node| between(&sums.begin_ns, node)),
-            cpu_ns: measured(|sums, node| between(&sums.cpu_ns, node)),
-            call_ns: measured(|sums, node| between(&sums.call_ns, node)),
-            events: measured(|sums, node| between(&sums.events, node)),
+            elapsed_ns: judged(|sums, node| between(&sums.begin_ns, node)),
+            cpu_ns: judged(|sums, node| between(&sums.cpu_ns, node)),
+            call_ns: told(|sums, node| between(&sums.call_ns, node)),
+            events: told(|sums, node| between(&sums.events, node)),
         }
     }
 
     /// Amounts of the runs of BASE, and then of TEST.
     fn measured(&self, amounts: &[f64]) -> Measured {
         let (base, test) = amounts.split_at(self.of_base.len());
-        Measured {
-            base: Estimate::of(base),
-            test: (!test.is_empty()).then(|| Estimate::of(test)),
-            chance: chance_of_times(base, test),
-        }
+        Measured { base: Estimate::of(base), test: self.test.map(|_| Estimate::of(test)), chance: None }
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::chains::{Chains, FunctionKey, FunctionNames, Link};
 use crate::compare::Measured;
 use crate::estimate::Estimate;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use timewise_profile::{OsEvent, Profile, RunKind, ThreadId};
 
 /// What passed while a function was on the stack, all of an average run.
@@ -41,6 +41,8 @@ struct Shares {
     of: HashMap<FunctionKey, Share>,
     /// Of each function how deep it was, and whether it was ever more than the way into the system.
     seen: HashMap<FunctionKey, (usize, bool)>,
+    /// Functions that were met on the stack at hand.
+    met: HashSet<FunctionKey>,
 }
 
 impl Shares {
@@ -62,15 +64,17 @@ impl Shares {
 
     /// Time passed below these functions; one that stands there several times is told once.
     fn pass(&mut self, chain: &[Link], share: Share) {
+        self.met.clear();
         for (depth, link) in chain.iter().enumerate() {
             let seen = self.seen.entry(link.function).or_default();
             *seen = (seen.0.max(depth), seen.1 || !link.is_of_library);
-            if chain[..depth].iter().any(|above| above.function == link.function) {
+            if !self.met.insert(link.function) {
                 continue;
             }
             let sum = self.of.entry(link.function).or_default();
-            sum.elapsed_ns += share.elapsed_ns;
-            sum.call_ns += share.call_ns;
+            // A damaged file may tell of any times.
+            sum.elapsed_ns = sum.elapsed_ns.saturating_add(share.elapsed_ns);
+            sum.call_ns = sum.call_ns.saturating_add(share.call_ns);
             sum.events += share.events;
         }
     }
@@ -202,7 +206,7 @@ pub fn functions(profile: &Profile) -> Vec<FunctionRow> {
         threads.entry(event.thread).or_default().push(event);
         let Some(caller) = caller(&mut chains, event, &mut known) else { continue };
         let sum = own.entry(caller).or_default();
-        sum.call_ns += event.took_ns();
+        sum.call_ns = sum.call_ns.saturating_add(event.took_ns());
         sum.events += 1;
     }
     let mut shares = Shares::default();

@@ -56,6 +56,18 @@ impl Tree {
         &self.nodes[id.0 as usize]
     }
 
+    /// From the root to a node, both included.
+    pub fn way(&self, to: NodeId) -> Vec<NodeId> {
+        let mut way = vec![Tree::ROOT];
+        let start = self.node(to).events.start;
+        while let Some(last) = way.last().copied().filter(|last| *last != to) {
+            let children = &self.node(last).children;
+            let behind = children.partition_point(|id| self.node(*id).events.start <= start);
+            way.push(children[behind - 1]);
+        }
+        way
+    }
+
     fn divide(&mut self, id: NodeId, levels: &[Level]) {
         let Range { start, end } = self.node(id).events;
         let within = &levels[start + 1..end];
@@ -91,6 +103,8 @@ mod tests {
         let third = tree.node(Tree::ROOT).children[2];
         assert_eq!((events(&tree, third), tree.node(third).parted_by), (vec![2..3, 3..4, 4..5], Some(Files)));
         assert_eq!(tree.nodes().len(), 8);
+        let way = |to: u32| tree.way(NodeId(to)).iter().map(|id| id.0).collect::<Vec<u32>>();
+        assert_eq!([way(0), way(third.0), way(6)], [vec![0], vec![0, 3], vec![0, 3, 6]]);
     }
 
     #[test]

@@ -51,6 +51,7 @@ pub fn attach(
         })
     })?;
     let mut run = run::row_of_period(RunKind::Events, subject, &period);
+    run.elapsed_ns = recorder.elapsed_ns;
     run.exit = recorder.processes().first().map_or(Exit::Unknown, |process| process.exit);
     Ok(concluded(recorder, run, options, others))
 }

@@ -79,14 +79,18 @@ fn link(tid: i32, number: i32) -> Option<Vec<u8>> {
     Some(link.into_os_string().into_vec())
 }
 
+/// A path without the process's own number.
+pub fn plain_path(path: Vec<u8>, pid: i32) -> Vec<u8> {
+    match path.strip_prefix(format!("/proc/{pid}").as_bytes()) {
+        Some(rest) if rest.first().is_none_or(|next| *next == b'/') => [b"/proc/self", rest].concat(),
+        _ => path,
+    }
+}
+
 /// Without numbers that differ from run to run.
 fn plain(of: &[u8], pid: i32) -> Vec<u8> {
     if of.starts_with(b"/") {
-        let own = format!("/proc/{pid}");
-        return match of.strip_prefix(own.as_bytes()) {
-            Some(rest) if rest.first().is_none_or(|next| *next == b'/') => [b"/proc/self", rest].concat(),
-            _ => of.to_vec(),
-        };
+        return plain_path(of.to_vec(), pid);
     }
     // `anon_inode:[eventfd]`, `anon_inode:inotify`
     if let Some(kind) = of.strip_prefix(b"anon_inode:") {

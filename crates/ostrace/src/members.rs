@@ -19,8 +19,21 @@ pub struct Member {
     pub open: Option<Open>,
     /// Its end was recorded.
     pub has_ended: bool,
+    /// Of the call that it is in, if that has a timeout: when that is over, and what the call gives then.
+    pub timeout: Option<Due>,
+    /// The call that it is in is made again: how long it waits counts from when it was made first.
+    pub is_made_again: bool,
     account: Account,
     cpu_ns: u64,
+}
+
+/// When a call does not wait any longer.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// Since the recording began.
+    pub at_ns: u64,
+    /// What it gives then.
+    pub result: i64,
 }
 
 /// A call that a thread is in.
@@ -121,6 +134,8 @@ impl Members {
     }
 
     fn add(&mut self, pid: i32, tid: i32, by: Option<ProcessId>, has_room: bool) {
+        // Whoever bore the number before is gone.
+        self.early.remove(&tid);
         let is_thread = pid != tid;
         if is_thread {
             self.threaded.insert(pid);
@@ -136,7 +151,17 @@ impl Members {
             ThreadId(self.threads.len() as u32 - 1)
         });
         let account = Account::default();
-        let member = Member { pid, thread, process, open: None, has_ended: false, account, cpu_ns: 0 };
+        let member = Member {
+            pid,
+            thread,
+            process,
+            open: None,
+            has_ended: false,
+            timeout: None,
+            is_made_again: false,
+            account,
+            cpu_ns: 0,
+        };
         self.living.insert(tid, member);
     }
 

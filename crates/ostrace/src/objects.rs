@@ -2,7 +2,7 @@
 
 use crate::addresses;
 use crate::calls::About;
-use crate::descriptors::Descriptors;
+use crate::descriptors::{Descriptors, plain_path};
 use timewise_target::memory;
 
 /// The kernel takes no longer path.
@@ -76,7 +76,7 @@ impl Caller {
             path.truncate(begin + read);
             if let Some(end) = path[begin..].iter().position(|byte| *byte == 0) {
                 path.truncate(begin + end);
-                return Some(path);
+                return Some(plain_path(path, self.pid));
             }
             if read == 0 {
                 return None;

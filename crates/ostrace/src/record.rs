@@ -59,7 +59,7 @@ fn recorded(halted: Halted, options: &Options) -> Result<(Recorder, Ended), Reco
     let failed = |what| move |cause| RecordError::System { what, cause };
     let pid = tracees::seize_launched(halted).map_err(failed("trace it"))?;
     let mut recorder = Recorder::new(pid, options.most_events, options.stacks);
-    recorder.began();
+    recorder.began_program();
     let ended = recorder.follow(pid).map_err(failed("follow it"))?;
     Ok((recorder, ended))
 }

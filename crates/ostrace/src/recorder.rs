@@ -5,7 +5,7 @@ mod tests;
 
 use crate::calls::{self, About};
 use crate::descriptors::Descriptors;
-use crate::members::{Member, Members, Naming, Open};
+use crate::members::{Due, Member, Members, Naming, Open};
 use crate::names::Names;
 use crate::objects::Caller;
 use crate::stack_walk::{At, StackWalk};
@@ -18,6 +18,7 @@ use std::path::Path;
 use timewise_profile::{Exit, NameId, OsEvent, OsEventKind, Process, Profile, StackId, ThreadId};
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::launch::Ended;
+use timewise_target::timeouts::Timeout;
 use timewise_target::tracees::{self, Call, Reason, Started, Stop, Usage};
 use timewise_target::{program, run};
 
@@ -25,6 +26,8 @@ use timewise_target::{program, run};
 #[derive(Debug)]
 pub struct Recorder {
     begun_ns: u64,
+    /// From when threads were let go to when following them was over, nanoseconds.
+    pub elapsed_ns: u64,
     /// Threads that stopped and wait for their turn.
     ready: VecDeque<Ready>,
     most_events: usize,
@@ -77,8 +80,8 @@ enum Effect {
     Maps,
     /// It may make code of memory.
     Protects,
-    /// It may take code away.
-    Unmaps,
+    /// It may move code.
+    Moves,
     /// It gives a socket an address.
     NamesSocket,
     /// It gives a socket the address of whom it speaks to.
@@ -90,6 +93,7 @@ impl Recorder {
     pub fn new(pid: i32, most_events: usize, stacks: bool) -> Recorder {
         Recorder {
             begun_ns: monotonic_ns(),
+            elapsed_ns: 0,
             ready: VecDeque::new(),
             most_events,
             events: Vec::new(),
@@ -110,11 +114,18 @@ impl Recorder {
         self.thread_began(tid, 0);
     }
 
-    /// Notes the program that it begins with.
+    /// Notes the thread that it begins with.
     pub fn began(&mut self) {
+        if !self.members.threads.is_empty() {
+            self.note(ThreadId(0), OsEventKind::Begin, None, 0, None);
+        }
+    }
+
+    /// Notes the program that it begins with.
+    pub fn began_program(&mut self) {
+        self.began();
         let Some(thread) = self.members.threads.first().map(|_| ThreadId(0)) else { return };
         let executable = self.members.processes[0].executable.clone();
-        self.note(thread, OsEventKind::Begin, None, 0, None);
         let name = self.names.id(b"execve");
         let object = self.names.id(&executable);
         if let Some(at) = self.note(thread, OsEventKind::Exec, name, 0, Some(0)) {
@@ -143,10 +154,17 @@ impl Recorder {
         for &tid in threads {
             tracees::go_on(tid, 0)?;
         }
+        let end = self.follow_all(ends);
+        self.elapsed_ns = monotonic_ns() - self.begun_ns;
+        end
+    }
+
+    fn follow_all(&mut self, ends: &[i32]) -> io::Result<Option<(i32, End)>> {
         while let Some(Ready { stop: Stop { tid, reason }, now_ns, stands }) = self.next()? {
             if let Reason::Ended { wait_status, usage } = reason {
                 self.ended(tid, run::exit_of(wait_status), now_ns);
                 if ends.contains(&tid) {
+                    self.leave()?;
                     return Ok(Some((tid, End { wait_status, usage })));
                 }
                 continue;
@@ -179,11 +197,34 @@ impl Recorder {
                 // That would be from where it stands by now, which was not looked at.
                 _ if !stands => {}
                 Reason::Paused => tracees::stay(tid)?,
-                Reason::Signal(signal) => tracees::deliver(tid, signal)?,
+                Reason::Signal(signal) => self.deliver(tid, signal, now_ns)?,
                 _ => tracees::go_on(tid, 0)?,
             }
         }
         Ok(None)
+    }
+
+    /// A thread goes on with its signal.
+    fn deliver(&mut self, tid: i32, signal: i32, now_ns: u64) -> io::Result<()> {
+        let due = self.members.get(tid).and_then(|member| member.timeout);
+        let over = due.filter(|due| due.at_ns <= now_ns).map(|due| due.result);
+        let is_made_again = tracees::deliver(tid, signal, over)?;
+        if let Some(member) = self.members.get(tid) {
+            member.is_made_again = is_made_again;
+        }
+        Ok(())
+    }
+
+    /// Lets threads go untraced that stand before a signal: the kernel does not deliver those of which we took note already.
+    fn leave(&mut self) -> io::Result<()> {
+        for Ready { stop: Stop { tid, reason }, stands, .. } in self.ready.drain(..) {
+            if let Reason::Signal(signal) = reason
+                && stands
+            {
+                tracees::leave(tid, signal)?;
+            }
+        }
+        Ok(())
     }
 
     /// The next stop. All that stand have their turn before one of them has it again: the kernel tells of the newest first,
@@ -316,6 +357,7 @@ impl Recorder {
         match tracees::call(tid, inside)? {
             Some(Call::Entered { number, arguments, is_32_bit }) => {
                 self.calls += 1;
+                self.waits(tid, (number, is_32_bit), &arguments);
                 let open = self.entered(tid, (number, is_32_bit), arguments);
                 let event = open.event;
                 if let Some(member) = self.members.get(tid) {
@@ -330,6 +372,20 @@ impl Recorder {
             None => {}
         }
         Ok(())
+    }
+
+    /// Notes how long a call waits that a thread enters.
+    fn waits(&mut self, tid: i32, (number, is_32_bit): (u64, bool), arguments: &[u64; 6]) {
+        let now_ns = monotonic_ns() - self.begun_ns;
+        let Some(member) = self.members.get(tid) else { return };
+        if !std::mem::take(&mut member.is_made_again) {
+            let timeout = (!is_32_bit).then(|| Timeout::of_call(tid, number, arguments)).flatten();
+            let due = |Timeout { after, result }| Due {
+                at_ns: now_ns.saturating_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX)),
+                result,
+            };
+            member.timeout = timeout.map(due);
+        }
     }
 
     fn entered(&mut self, tid: i32, call: (u64, bool), arguments: [u64; 6]) -> Open {
@@ -356,14 +412,13 @@ impl Recorder {
         let is_image = kind.effect == Effect::Maps && executable && object.is_some();
         let maps_code = match kind.effect {
             Effect::Maps | Effect::Protects => executable,
-            Effect::Unmaps => {
+            Effect::Moves => {
                 self.walk.as_ref().is_some_and(|walk| walk.has_code(pid, arguments[0], arguments[1]))
             }
             _ => false,
         };
         let cpu_ns = self.members.cpu_ns(tid);
-        // Of a 32-bit program's stack nothing is known.
-        let stack = if call.1 { None } else { self.stack(tid, At::Call) };
+        let stack = self.stack(tid, At::Call);
         let event = self.note(thread, OsEventKind::Call, kind.name, 0, None);
         if let Some(at) = event {
             let event = &mut self.events[at];
@@ -459,7 +514,7 @@ impl Recorder {
             let effect = match &*name {
                 _ if about == About::Mapped => Effect::Maps,
                 "mprotect" | "pkey_mprotect" => Effect::Protects,
-                "munmap" | "mremap" => Effect::Unmaps,
+                "mremap" => Effect::Moves,
                 "connect" => Effect::ConnectsSocket,
                 "bind" | "listen" => Effect::NamesSocket,
                 _ => Effect::None,

@@ -6,6 +6,9 @@ use timewise_profile::{CallStackMethod, CallStacks, Module, Offset, Place, Stack
 use timewise_target::address_space::AddressSpace;
 use timewise_target::trace::Tracee;
 
+/// The code segment of 64-bit programs.
+const LONG_MODE: u64 = 0x33;
+
 /// The call stacks of a recording.
 #[derive(Debug)]
 pub struct StackWalk {
@@ -48,10 +51,10 @@ impl StackWalk {
         }
     }
 
-    /// The stack of a thread that stands, where it is itself innermost; `None` if it is gone, or in code of which nothing is
-    /// known.
+    /// The stack of a thread that stands, where it is itself innermost; `None` if it is gone, of a 32-bit program, or in code
+    /// of which nothing is known.
     pub fn of(&mut self, (pid, tid): (i32, i32), at: At) -> Option<StackId> {
-        let registers = Tracee::new(tid).registers().ok()?;
+        let registers = Tracee::new(tid).registers().ok().filter(|registers| registers.cs == LONG_MODE)?;
         let StackWalk { modules, stacks, unwinder, spaces, callers, taken } = self;
         let space = spaces.entry(pid).or_default().now(pid, modules);
         callers.clear();
@@ -82,6 +85,11 @@ impl StackWalk {
     pub fn has_code(&self, pid: i32, start: u64, length: u64) -> bool {
         let touched = |space: &Space| space.code.touching(start, start.saturating_add(length)).is_some();
         self.spaces.get(&pid).is_some_and(touched)
+    }
+
+    /// How many there was no room for.
+    pub fn left_out(&self) -> u64 {
+        self.stacks.left_out
     }
 
     /// How many were taken, and how many are not whole.

@@ -2,6 +2,7 @@
 
 use crate::price::Price;
 use crate::recorder::Recorder;
+use timewise_callers::stacks_left_out;
 use timewise_profile::CallStacks;
 
 /// What limits a recording: first of all, what it costs.
@@ -9,6 +10,7 @@ pub fn of(recorder: &Recorder, elapsed_ns: u64, price: Price) -> Vec<String> {
     let mut said = vec![cost(recorder.calls, elapsed_ns, price)];
     said.extend(lost(recorder.lost));
     said.extend(recorder.walk.iter().flat_map(|walk| of_stacks(walk.taken())));
+    said.extend(recorder.walk.as_ref().and_then(|walk| stacks_left_out(walk.left_out())));
     said.extend((recorder.unnamed() > 0).then(|| {
         format!(
             "{} events do not tell what they were about: names would have taken too much memory",

@@ -1,6 +1,6 @@
 //! What holds of every profile that is saved or loaded, so that no reader of one needs to doubt an id.
 
-use crate::model::{BlockCount, FileId, Place, Profile, SimulationId};
+use crate::model::{BlockCount, FileId, Place, Profile, RunKind, SimulationId};
 
 /// A profile contradicts itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,6 +50,12 @@ pub enum Inconsistency {
     /// An event ends before it begins.
     #[error("row {row} of os_events ends before it begins")]
     EventEnd {
+        /// The row.
+        row: usize,
+    },
+    /// An event is of a run in which none were recorded.
+    #[error("row {row} of os_events is of a run in which no events were recorded")]
+    EventRun {
         /// The row.
         row: usize,
     },
@@ -159,6 +165,11 @@ impl Profile {
             stacks.may_have("os_events", row, event.stack.map(|id| id.0))?;
             if event.end_ns.is_some_and(|end| end < event.begin_ns) {
                 return Err(Inconsistency::EventEnd { row });
+            }
+            let process = self.threads[event.thread.index()].process;
+            let run = self.processes[process.index()].run;
+            if self.runs[run.index()].kind != RunKind::Events {
+                return Err(Inconsistency::EventRun { row });
             }
         }
         let runs = Target::new("runs", self.runs.len());

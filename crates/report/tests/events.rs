@@ -96,21 +96,21 @@ fn the_way_to_the_difference_is_shown() {
         Events beside these, of which one side has more
           base  test  time in calls  event  of
              0     2           0 ns  stat   /etc/missing  app
-    "#]].assert_eq(&text(&comparison, Some(&test), Style::default()));
+    "#]].assert_eq(&text(&comparison, Style::default()));
 }
 
 #[test]
 fn chance_stands_in_brackets() {
     let (base, test) = (twice(0, 8, 0), twice(3, 3, 0));
     let comparison = Comparison::new(&base, Some(&test));
-    let told = text(&comparison, Some(&test), Style::default());
+    let told = text(&comparison, Style::default());
     assert!(
         told.contains("(+500 µs)")
             && !told.contains("loads")
             && told.ends_with("no node differs by more than chance\n"),
         "{told}"
     );
-    let alone = text(&Comparison::new(&reads(0, 0), Some(&reads(9, 0))), Some(&base), Style::default());
+    let alone = text(&Comparison::new(&reads(0, 0), Some(&reads(9, 0))), Style::default());
     assert!(alone.contains("+9.00 ms ") && alone.ends_with("record several with --rounds\n"), "{alone}");
 }
 
@@ -132,7 +132,7 @@ fn one_side_alone_is_a_tree() {
           2.00 ms   2.00 ms  2.00 ms       1        read …/path/to/the/data.csv
           30.0 ms      0 ns  2.00 ms       1        close …/path/to/the/data.csv
     "#]]
-    .assert_eq(&text(&Comparison::new(&profile, None), None, Style::default()));
+    .assert_eq(&text(&Comparison::new(&profile, None), Style::default()));
 }
 
 #[test]

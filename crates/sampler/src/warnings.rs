@@ -4,6 +4,7 @@ use crate::collector::Collector;
 use crate::options::LARGEST_STACK;
 use crate::refusal::Refusal;
 use std::collections::BTreeSet;
+use timewise_callers::stacks_left_out;
 use timewise_profile::{CallStackMethod, ClockScope, Profile, Run, RunId};
 use timewise_target::run::outlived_by;
 
@@ -145,6 +146,7 @@ pub fn of(run: &Run, collector: &Collector, processes_left: usize, is_ours: bool
             ));
         }
     }
+    warnings.extend(stacks_left_out(collector.stacks.left_out));
     let written = collector.written as f64 / taken.max(1) as f64;
     if written >= NOTABLE_SHARE {
         warnings.push(format!(

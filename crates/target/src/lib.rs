@@ -38,6 +38,7 @@ pub mod seize;
 pub mod socket;
 pub mod status;
 pub mod subject;
+pub mod timeouts;
 pub mod trace;
 pub mod tracees;
 pub mod untraceable;

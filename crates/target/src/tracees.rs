@@ -12,7 +12,7 @@ use crate::group::Group;
 use crate::launch::{Ended, Halted};
 use crate::restart;
 use crate::seize::request;
-use crate::trace::Tracee;
+use crate::trace::{Registers, Tracee};
 use std::io;
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -249,21 +249,42 @@ pub fn go_on(tid: i32, signal: i32) -> io::Result<()> {
     unless_gone(request(libc::PTRACE_SYSCALL, tid, signal as u64))
 }
 
-/// Lets a thread that stands go on with the signal that is about to be delivered to it.
+/// Lets a thread that stands go on with the signal that is about to be delivered to it. A call that it ended gives `over` if
+/// that is what it would have given by now; else it is made again, unless a handler runs. Whether that is so.
 ///
 /// # Errors
 /// The system's.
-pub fn deliver(tid: i32, signal: i32) -> io::Result<()> {
+pub fn deliver(tid: i32, signal: i32, over: Option<i64>) -> io::Result<bool> {
+    let is_made_again = undo_interruption(tid, signal, over);
+    go_on(tid, signal)?;
+    Ok(is_made_again)
+}
+
+/// Lets a thread that stands go on untraced, with the signal that is about to be delivered to it.
+///
+/// # Errors
+/// The system's.
+pub fn leave(tid: i32, signal: i32) -> io::Result<()> {
+    undo_interruption(tid, signal, None);
+    unless_gone(request(libc::PTRACE_DETACH, tid, signal as u64))
+}
+
+/// Whether a call is made again.
+fn undo_interruption(tid: i32, signal: i32, over: Option<i64>) -> bool {
     /// A process that was stopped finds such a call ended natively, too.
     const STOPPING: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     let tracee = Tracee::new(tid);
-    if !STOPPING.contains(&signal)
-        && let Ok(registers) = tracee.registers()
-    {
-        // Where a handler runs it gives `EINTR` all the same.
-        restart::undo_interruption(tracee, &registers);
+    let Ok(registers) = tracee.registers() else { return false };
+    if STOPPING.contains(&signal) || !restart::was_interrupted(&registers) {
+        return false;
     }
-    go_on(tid, signal)
+    match over {
+        // If it was killed meanwhile, nothing has to be set right.
+        Some(result) => _ = tracee.set_registers(&Registers { rax: result as u64, ..registers }),
+        // Where a handler runs it gives `EINTR` all the same.
+        None => restart::undo_interruption(tracee, &registers),
+    }
+    over.is_none()
 }
 
 /// Leaves a thread of a stopped process as it is until that goes on.

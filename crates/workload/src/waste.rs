@@ -58,27 +58,26 @@ pub fn waste(analysis: &Analysis) -> Waste {
     let liveness = Liveness::new(profile, code, &exact);
     let ways = Ways::new(analysis, &exact);
     let costs = analysis.by_routine();
-    let (mut on_paths, mut instructions) = (0u64, Vec::new());
-    for (number, routine) in analysis.routines.iter().enumerate() {
-        let id = RoutineId(number as u32);
+    let mut on_paths = 0u64;
+    let mut function = Function::new(analysis, &liveness);
+    for routine in &analysis.routines {
         let executed = |block: &&BlockId| code.blocks[block.index()].executions > 0;
         let blocks: Vec<BlockId> = routine.blocks.iter().filter(executed).copied().collect();
-        if ways.has_paths(id) {
-            on_paths = on_paths.saturating_add(costs[number].instructions);
-        }
-        let mut function = Function::new(analysis, &liveness);
-        for chain in ways.chains(&blocks) {
-            function.look_at(&chain, |_| false);
-        }
-        let always = function.take();
-        for path in ways.paths(id) {
-            function.look_at(&path, |instruction| always.contains_key(&instruction));
-        }
-        let found = always.into_iter().chain(function.take());
-        let wasted = found.map(|(instruction, reasons)| wasted(analysis, &exact, instruction, &reasons));
-        // Of several runs, less than half an execution in each is none.
-        instructions.extend(wasted.filter(|wasted| wasted.executions > 0));
+        ways.chains(&blocks).for_each(|chain| function.look_at(&chain, |_| false));
     }
+    // A chain may go on in another function, to which a jump always leads.
+    let always = function.take();
+    for (id, cost) in (0..).map(RoutineId).zip(&costs) {
+        if ways.has_paths(id) {
+            on_paths = on_paths.saturating_add(cost.instructions);
+        }
+        ways.paths(id)
+            .for_each(|path| function.look_at(&path, |instruction| always.contains_key(&instruction)));
+    }
+    let found = always.into_iter().chain(function.take());
+    let wasted = found.map(|(instruction, reasons)| wasted(analysis, &exact, instruction, &reasons));
+    // Of several runs, less than half an execution in each is none.
+    let mut instructions: Vec<Wasted> = wasted.filter(|wasted| wasted.executions > 0).collect();
     instructions.sort_by_key(|wasted| (std::cmp::Reverse(wasted.executions), wasted.instruction));
     Waste { executed: code.instructions_executed(), on_paths, instructions }
 }

@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     let comparison = Comparison::new(&base, Some(&test));
     arguments.printed.print(
-        |style| events::text(&comparison, Some(&test), style),
+        |style| events::text(&comparison, style),
         || events::json(&comparison),
         || events::csv(&comparison),
     )?;

@@ -72,11 +72,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         By::Tree => {
             let tree = Comparison::new(&profile, None);
-            printed.print(
-                |style| events::text(&tree, None, style),
-                || events::json(&tree),
-                || events::csv(&tree),
-            )
+            printed.print(|style| events::text(&tree, style), || events::json(&tree), || events::csv(&tree))
         }
     }
 }

@@ -186,7 +186,12 @@ fn add_samples(profile: &mut Profile, stacks: Vec<RawNode>, samples: Vec<RawSamp
         profile.os_names = names.collect::<std::collections::BTreeSet<_>>().into_iter().collect();
         let name = |number: u64| NameId((number % profile.os_names.len() as u64) as u32);
         let kinds = [OsEventKind::Begin, OsEventKind::Call, OsEventKind::Signal, OsEventKind::End];
-        let events = profile.samples.iter().map(|sample| OsEvent {
+        let kind = |thread: ThreadId| {
+            let process = profile.threads[thread.index()].process;
+            profile.runs[profile.processes[process.index()].run.index()].kind
+        };
+        let recorded = profile.samples.iter().filter(|sample| kind(sample.thread) == RunKind::Events);
+        let events = recorded.map(|sample| OsEvent {
             thread: sample.thread,
             kind: kinds[sample.weight_ns as usize % kinds.len()],
             name: sample.weight_cycles.map(name),
@@ -298,7 +303,13 @@ fn exit() -> impl Strategy<Value = Exit> {
 
 fn run() -> impl Strategy<Value = Run> {
     let what = (
-        select(vec![RunKind::Sampling, RunKind::Counting, RunKind::Branches, RunKind::Simulation]),
+        select(vec![
+            RunKind::Sampling,
+            RunKind::Counting,
+            RunKind::Branches,
+            RunKind::Events,
+            RunKind::Simulation,
+        ]),
         vec(bytes(), 0..4),
         bytes(),
         vec((bytes(), bytes()), 0..4),

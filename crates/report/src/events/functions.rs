@@ -23,7 +23,6 @@ impl<'a> Callers<'a> {
     /// Those of both sides, or of one.
     pub fn of(comparison: &Comparison<'a>) -> Callers<'a> {
         let Comparison { base, test, .. } = *comparison;
-        let test = comparison.test_runs.map(|_| test);
         let all_have = has_stacks(base) && test.is_none_or(has_stacks);
         Callers(all_have.then(|| Functions::of(base, test)))
     }

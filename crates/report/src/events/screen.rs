@@ -7,7 +7,6 @@ use crate::number::{duration, grouped, quantity};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN, more};
 use timewise_eventtree::{Comparison, Difference, Differing, LaneTree, Measured, Measures, NodeId, Tree};
-use timewise_profile::Profile;
 
 /// A node is shown if it takes, or differs beyond chance by, this share of what the largest does.
 const SHOWN: f64 = 0.05;
@@ -28,9 +27,9 @@ const NOTHING: &str = "no thread has two events that all runs have: there is not
 const ALL: &str = "--format json has all";
 
 /// The whole screen: trees of both sides, or of one.
-pub fn text(comparison: &Comparison, test: Option<&Profile>, style: Style) -> String {
+pub fn text(comparison: &Comparison, style: Style) -> String {
     let mut out = String::new();
-    match test {
+    match comparison.test {
         Some(test) => {
             out +=
                 &style.wrap(Tone::Heading, &format!("BASE {}", heading(comparison.base, style).trim_end()));
@@ -45,15 +44,17 @@ pub fn text(comparison: &Comparison, test: Option<&Profile>, style: Style) -> St
         return out + &style.wrap(Tone::Faint, NOTHING);
     }
     let mut callers = Callers::of(comparison);
-    let mut table = Table::new(columns(test.is_some()));
-    for (lane, shown) in shown(&lanes) {
+    let mut table = Table::new(columns(comparison.test.is_some()));
+    let (trees, left_out) = shown(&lanes);
+    let brackets = trees.iter().any(|(lane, shown)| has_brackets(lane, shown));
+    for (lane, shown) in trees {
         let place = callers.mostly_in(comparison, lane, Tree::ROOT);
         row(&mut table, Tone::Heading, (label::lane(comparison, lane), place), lane.measures(Tree::ROOT));
         children((comparison, &mut callers), lane, (Tree::ROOT, 1), &shown, &mut table);
     }
-    let table = table.render(style);
-    out += &format!("\n{table}");
-    out += &verdict(comparison, table.contains(" (+") || table.contains(" (-"), style);
+    out += &format!("\n{}", table.render(style));
+    out += &more(left_out, ALL, style);
+    out += &verdict(comparison, brackets, style);
     out += &elsewhere(comparison, style);
     out + &differing(comparison, &mut callers, style)
 }
@@ -61,64 +62,48 @@ pub fn text(comparison: &Comparison, test: Option<&Profile>, style: Style) -> St
 /// Whether each node of a tree is shown.
 type Shown = Vec<bool>;
 
-/// Which nodes are shown, of which threads, those that differ most first: what differs beyond chance, or as far as that is
-/// not known the way to the leaf that differs or takes most; what is large enough beside the largest; and all above it. What
-/// the program does as a whole is told in any case.
-fn shown<'a>(lanes: &[&'a LaneTree<'a>]) -> Vec<(&'a LaneTree<'a>, Shown)> {
-    let candidates = |lane: &LaneTree| -> Shown {
-        match &lane.found {
-            Some(found) => found.clone(),
-            None => vec![true; lane.measures.len()],
-        }
-    };
-    let weights = lanes.iter().flat_map(|lane| {
-        lane.measures
-            .iter()
-            .zip(candidates(lane))
-            .filter(|(_, may_be)| *may_be)
-            .map(|(measures, _)| weight(measures))
-    });
-    let most = weights.fold(0.0, f64::max);
-    let mut least = SHOWN * most;
-    loop {
-        let of_lane = |&lane: &&'a LaneTree<'a>| {
-            let may_be = candidates(lane);
-            let way = if lane.found.is_none() { lane.steepest(Tree::ROOT) } else { Vec::new() };
-            let is_large = |id: usize| may_be[id] && most > 0.0 && weight(&lane.measures[id]) >= least;
-            let is_large_as_a_whole = is_large(Tree::ROOT.0 as usize);
-            let on_way = |id: usize| is_large_as_a_whole && way.contains(&NodeId(id as u32));
-            (lane, with_those_above(lane, |id| is_large(id) || on_way(id)))
-        };
-        let mut shown: Vec<(&LaneTree, Shown)> = lanes.iter().map(of_lane).collect();
-        shown.retain(|(_, shown)| shown[Tree::ROOT.0 as usize]);
-        let rows = |(_, shown): &(&LaneTree, Shown)| shown.iter().filter(|is_shown| **is_shown).count();
-        if shown.iter().map(rows).sum::<usize>() > MOST_ROWS {
-            least *= 1.5;
+/// Which nodes are shown, of which threads, those that differ most first, and how many are left out for want of room: what
+/// differs beyond chance, or as far as that is not known takes or differs most; what is large enough beside the largest; and
+/// all above it. What the program does as a whole is told in any case.
+fn shown<'a>(lanes: &[&'a LaneTree<'a>]) -> (Vec<(&'a LaneTree<'a>, Shown)>, usize) {
+    let mut large: Vec<(f64, usize, NodeId)> = Vec::new();
+    for (at, lane) in lanes.iter().enumerate() {
+        let may_be = |id: &NodeId| lane.found.as_ref().is_none_or(|found| found[id.0 as usize]);
+        let ids = (0..lane.measures.len() as u32).map(NodeId).filter(may_be);
+        large.extend(ids.map(|id| (weight(lane.measures(id)), at, id)));
+    }
+    // Of equals, parents come first, and threads as they began.
+    large.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
+    let most = large.first().map_or(0.0, |&(weight, ..)| weight);
+    large.retain(|&(weight, ..)| weight > 0.0 && weight >= SHOWN * most);
+    let mut shown: Vec<Shown> = lanes.iter().map(|lane| vec![false; lane.measures.len()]).collect();
+    let (mut rows, mut left_out) = (0, 0);
+    for (_, at, id) in large {
+        if shown[at][id.0 as usize] {
             continue;
         }
-        shown.sort_by(|(a, _), (b, _)| heaviest(b).total_cmp(&heaviest(a)));
-        if shown.is_empty() {
-            let first = lanes[0];
-            shown.push((first, with_those_above(first, |id| id == Tree::ROOT.0 as usize)));
+        let way = lanes[at].tree.way(id);
+        let more = way.iter().filter(|above| !shown[at][above.0 as usize]).count();
+        if rows + more > MOST_ROWS {
+            left_out += 1;
+            continue;
         }
-        return shown;
+        rows += more;
+        way.iter().for_each(|above| shown[at][above.0 as usize] = true);
     }
+    let mut lanes: Vec<(&LaneTree, Shown)> = lanes.iter().copied().zip(shown).collect();
+    if rows == 0 {
+        lanes.truncate(1);
+        lanes[0].1[Tree::ROOT.0 as usize] = true;
+    }
+    lanes.retain(|(_, shown)| shown[Tree::ROOT.0 as usize]);
+    lanes.sort_by(|(a, _), (b, _)| heaviest(b).total_cmp(&heaviest(a)));
+    (lanes, left_out)
 }
 
 /// What the node of a thread differs by that differs most, or takes.
 fn heaviest(lane: &LaneTree) -> f64 {
     lane.measures.iter().map(weight).fold(0.0, f64::max)
-}
-
-/// Nodes that are wanted, and those that hold them.
-fn with_those_above(lane: &LaneTree, is_wanted: impl Fn(usize) -> bool) -> Shown {
-    let nodes = lane.tree.nodes();
-    let mut shown = vec![false; nodes.len()];
-    // Children stand behind their parents.
-    for (id, node) in nodes.iter().enumerate().rev() {
-        shown[id] = is_wanted(id) || node.children.iter().any(|child| shown[child.0 as usize]);
-    }
-    shown
 }
 
 /// By which events the runs are divided.
@@ -234,8 +219,18 @@ fn row(table: &mut Table, tone: Tone, (title, place): (String, Option<String>), 
 /// A difference, in brackets if it may be chance.
 fn judged(difference: &Difference) -> String {
     let amount = signed(difference.amount);
-    let may_be_chance = difference.within.is_some_and(|within| within > 0.0) && !difference.is_significant();
-    if may_be_chance { format!("({amount})") } else { amount }
+    if may_be_chance(difference) { format!("({amount})") } else { amount }
+}
+
+fn may_be_chance(difference: &Difference) -> bool {
+    difference.within.is_some_and(|within| within > 0.0) && !difference.is_significant()
+}
+
+/// Whether any of the nodes that are shown has a difference in brackets.
+fn has_brackets(lane: &LaneTree, shown: &Shown) -> bool {
+    let judged = lane.measures.iter().zip(shown).filter(|(_, is_shown)| **is_shown);
+    let mut differences = judged.flat_map(|(measures, _)| [measures.elapsed_ns, measures.cpu_ns]);
+    differences.any(|measured| measured.difference().as_ref().is_some_and(may_be_chance))
 }
 
 fn within(difference: &Difference) -> String {

@@ -54,3 +54,21 @@ fn what_is_needed_once_in_several_runs_is_not_removable_each_time() {
     assert_eq!(removable(&profile(1)), [[99, 100]]);
     assert_eq!(removable(&profile(30)), [[90, 100]]);
 }
+
+/// `g` is only ever reached by a jump from `f`, and its paths were counted.
+#[test]
+fn what_another_function_always_leads_to_is_told_once() {
+    let profile = sketch(
+        "function f at 0x1000 size 0x10\n\
+         function g at 0x1010 size 0x10\n\
+         block A at 0x1000 runs 10 code b801000000 eb09\n\
+         block B at 0x1010 runs 10 code b905000000 b906000000 01c8 c3\n\
+         edge - -> A external 10\n\
+         edge A -> B jump 10\n\
+         edge B -> - return 10\n\
+         path - B - 10\n",
+    )
+    .unwrap();
+    // The first of two values for one register.
+    assert_eq!(removable(&profile), [[10, 10]]);
+}
