@@ -21,12 +21,13 @@ impl Bytes {
 
 impl Memory for Bytes {
     fn read(&mut self, address: u64, bytes: &mut [u8]) -> bool {
-        bytes.iter_mut().zip(address..).for_each(|(byte, address)| *byte = self.at(address));
+        let addresses = (0..).map(|distance| address.wrapping_add(distance));
+        bytes.iter_mut().zip(addresses).for_each(|(byte, address)| *byte = self.at(address));
         true
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
-        self.0.extend((address..).zip(bytes.iter().copied()));
+        self.0.extend((0..).map(|distance| address.wrapping_add(distance)).zip(bytes.iter().copied()));
         true
     }
 }
