@@ -1,6 +1,9 @@
 //! From a copied stack to callers: by the unwind tables of modules, and by frame pointers through code that has none.
 //! Nothing but the copy is read; the program may have gone on long since.
 
+#[cfg(test)]
+mod tests;
+
 use crate::modules::Modules;
 use crate::user_stack::UserStack;
 use std::collections::HashMap;
