@@ -2,7 +2,6 @@
 
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{self, Format, Reading};
-use crate::screen;
 use crate::sources::Sources;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -53,7 +52,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let routine = annotate::find(&analysis, &name.to_string_lossy())?;
     let text = match arguments.format {
         Format::Text => {
-            let style = screen::style(&std::io::stdout(), arguments.reading.color);
+            let style = arguments.reading.style();
             let sources = Sources::of(&profile);
             annotate::text(&analysis, routine, &|file, line| sources.line(file, line), style)
         }

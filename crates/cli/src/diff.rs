@@ -2,7 +2,6 @@
 
 use crate::arguments::named;
 use crate::reading::{self, Format, Limit, Reading, Sides};
-use crate::screen;
 use crate::talk::complain;
 use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
@@ -56,7 +55,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     }
     arguments.reading.show(&match arguments.format {
         Format::Text => {
-            let style = screen::style(&std::io::stdout(), arguments.reading.color);
+            let style = arguments.reading.style();
             diff::text(&comparison, by, arguments.limit.0, style)
         }
         Format::Json => diff::json(&comparison, by)?,

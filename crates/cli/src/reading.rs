@@ -24,12 +24,29 @@ pub struct Charging {
 pub struct Reading {
     #[command(flatten)]
     charging: Charging,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// How to show text.
+#[derive(clap::Args)]
+struct Shown {
     /// When to use colours
     #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
-    pub color: Colour,
+    color: Colour,
     /// Do not use a pager, even if the text is longer than the terminal
     #[arg(long)]
     no_pager: bool,
+}
+
+impl Shown {
+    fn style(&self) -> Style {
+        screen::style(&std::io::stdout(), self.color)
+    }
+
+    fn show(&self, text: &str) -> anyhow::Result<()> {
+        pager::show(text, !self.no_pager)
+    }
 }
 
 /// Which instruction a sample is charged to.
@@ -86,7 +103,17 @@ impl Reading {
     /// # Errors
     /// What writing met with.
     pub fn show(&self, text: &str) -> anyhow::Result<()> {
-        pager::show(text, !self.no_pager)
+        self.shown.show(text)
+    }
+
+    /// How text looks in a file.
+    pub fn file_style(&self) -> Style {
+        screen::file_style(self.shown.color)
+    }
+
+    /// How text looks on standard output.
+    pub fn style(&self) -> Style {
+        self.shown.style()
     }
 }
 
@@ -96,9 +123,8 @@ pub struct Printed {
     /// In which form
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// When to use colours
-    #[arg(long, visible_alias = "colour", value_enum, default_value_t, value_name = "WHEN")]
-    color: Colour,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 impl Printed {
@@ -117,7 +143,7 @@ impl Printed {
         C: std::error::Error + Send + Sync + 'static,
     {
         match self.format {
-            Format::Text => pager::show(&text(screen::style(&std::io::stdout(), self.color)), true),
+            Format::Text => self.shown.show(&text(self.shown.style())),
             Format::Json => screen::show(&json()?),
             Format::Csv => screen::show(&csv()?),
         }

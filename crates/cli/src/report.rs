@@ -2,9 +2,9 @@
 //! line.
 
 use crate::arguments::{DEFAULT_FILE, named};
+use crate::destination;
 use crate::reading::{self, Limit, Reading};
 use crate::sources::Sources;
-use crate::{destination, screen};
 use anyhow::{Context, bail};
 use std::io::{IsTerminal, stdout};
 use std::path::PathBuf;
@@ -98,8 +98,8 @@ enum Order {
 impl Arguments {
     fn style(&self) -> Style {
         match self.output {
-            None => screen::style(&stdout(), self.reading.color),
-            Some(_) => screen::file_style(self.reading.color),
+            None => self.reading.style(),
+            Some(_) => self.reading.file_style(),
         }
     }
 

@@ -101,6 +101,11 @@ fn digits(value: f64, significant: i32) -> String {
     format!("{value:.after$}")
 }
 
+/// How many in an average run: a whole number where all runs have as many.
+pub fn mean_count(mean: f64) -> String {
+    if mean.fract() == 0.0 { grouped(mean as u64) } else { format!("{mean:.1}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use crate::csv;
 use crate::heading::heading;
-use crate::number::{duration, percent, share};
+use crate::number::{duration, mean_count, percent, share};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, more};
 use serde::Serialize;
@@ -32,8 +32,8 @@ pub fn table(shown: &[CallRow], all: &[CallRow], runs: usize) -> Table {
             vec![
                 duration(row.total_ns as f64 / runs),
                 percent(share(row.total_ns, whole_ns)),
-                super::screen::mean_count(row.calls as f64 / runs),
-                super::screen::mean_count(row.errors as f64 / runs),
+                mean_count(row.calls as f64 / runs),
+                mean_count(row.errors as f64 / runs),
                 duration(row.total_ns as f64 / row.calls.max(1) as f64),
                 duration(row.longest_ns as f64),
                 String::from_utf8_lossy(&row.name).into_owned(),

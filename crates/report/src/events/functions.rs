@@ -1,9 +1,8 @@
 //! Functions by what passed while they were on the stack.
 
-use super::screen::mean_count;
 use crate::csv;
 use crate::heading::heading;
-use crate::number::{duration, percent, share};
+use crate::number::{duration, mean_count, percent, share};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, more};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use super::functions::Callers;
 use super::label;
 use crate::heading::heading;
-use crate::number::{duration, grouped, quantity};
+use crate::number::{duration, grouped, mean_count, quantity};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN, more};
 use timewise_eventtree::{Comparison, Difference, Differing, LaneTree, Measured, Measures, NodeId, Tree};
@@ -251,11 +251,6 @@ fn signed(ns: f64) -> String {
 fn changed(events: &Measured) -> String {
     let (base, test) = (mean_count(events.base.mean), mean_count(events.test.map_or(0.0, |test| test.mean)));
     if base == test { base } else { format!("{base} → {test}") }
-}
-
-/// How many in an average run: a whole number where all runs have as many.
-pub fn mean_count(mean: f64) -> String {
-    if mean.fract() == 0.0 { grouped(mean as u64) } else { format!("{mean:.1}") }
 }
 
 /// What is to be known of chance, if `brackets` are on the screen or nothing is certain.

@@ -1,7 +1,6 @@
 //! What came of conditions on the operating system's events.
 
-use super::screen::mean_count;
-use crate::number::{duration, percent};
+use crate::number::{duration, mean_count, percent};
 use timewise_eventtree::{Gate, Metric, Verdict};
 
 /// One line: whether the gate failed, and by what it was judged.
