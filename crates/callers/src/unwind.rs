@@ -1,9 +1,9 @@
-//! From a copied stack to callers: by the unwind tables of modules, and by frame pointers through code that has none.
-//! Nothing but the copy is read; the program may have gone on long since.
+//! From registers and a stack to callers: by the unwind tables of modules, and by frame pointers through code that has none.
 
 #[cfg(test)]
 mod tests;
 
+use crate::live_stack::LiveStack;
 use crate::modules::Modules;
 use crate::user_stack::UserStack;
 use std::collections::HashMap;
@@ -14,10 +14,6 @@ use timewise_target::trace;
 
 /// Callers at most of one stack.
 const DEEPEST: usize = 1024;
-
-/// Copied of the stack of a thread that stands: so much, then, where that ends too early, the next. Most stacks end within
-/// the first.
-const COPIES: [usize; 3] = [8 << 10, 64 << 10, 1 << 20];
 
 /// Rules that are kept at most; a program that uses more has them looked up anew now and then.
 const MOST_RULES: usize = 1 << 18;
@@ -56,6 +52,15 @@ impl File {
     }
 }
 
+/// Where the innermost function of a stack stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Innermost {
+    /// At the instruction that it was about to execute.
+    Interrupted,
+    /// Behind its call of the system, which may be the last of its instructions.
+    Called,
+}
+
 /// How a stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
@@ -73,25 +78,18 @@ impl Unwinder {
         Unwinder { frame_pointers, files: HashMap::new(), rules: HashMap::new() }
     }
 
-    /// Adds the return places of the callers of a thread that stands to `callers`, innermost first, from as much of its
-    /// stack as that takes.
+    /// Adds the return places of the callers of a thread that stands to `callers`, innermost first. Its stack is read as far
+    /// as that takes, wherever it is: handlers of signals may have one of their own.
     pub fn callers_of_stopped(
         &mut self,
-        (pid, registers): (i32, &trace::Registers),
+        (pid, registers, innermost): (i32, &trace::Registers, Innermost),
         space: &AddressSpace,
         modules: &Modules,
         callers: &mut Vec<Place>,
     ) -> End {
-        let before = callers.len();
-        for bytes in COPIES {
-            let stack = UserStack::of_stopped(pid, registers, bytes);
-            callers.truncate(before);
-            let end = self.callers(&stack, space, modules, callers);
-            if end != End::CutShort || stack.bytes.len() < bytes || callers.len() - before >= DEEPEST {
-                return end;
-            }
-        }
-        End::CutShort
+        let stack = LiveStack::of(pid);
+        let from = (&UserStack::registers_of(registers), innermost);
+        self.follow(from, &|address| stack.word(address), (space, modules), callers)
     }
 
     /// Adds the return places of a stack's callers to `callers`, innermost first.
@@ -102,14 +100,25 @@ impl Unwinder {
         modules: &Modules,
         callers: &mut Vec<Place>,
     ) -> End {
+        let from = (&stack.registers, Innermost::Interrupted);
+        self.follow(from, &|address| stack.word(address), (space, modules), callers)
+    }
+
+    fn follow(
+        &mut self,
+        (registers, innermost): (&Registers, Innermost),
+        memory: &dyn Fn(u64) -> Option<u64>,
+        (space, modules): (&AddressSpace, &Modules),
+        callers: &mut Vec<Place>,
+    ) -> End {
         let deepest = callers.len() + DEEPEST;
-        let mut registers = stack.registers.clone();
+        let mut registers = registers.clone();
         // What a call returns to may belong to the next function already; the call itself does not.
-        let mut behind_call = 0;
-        let mut innermost = true;
+        let mut behind_call = u64::from(innermost == Innermost::Called);
+        let mut is_innermost = true;
         loop {
             let Some(place) = space.place(registers.ip.wrapping_sub(behind_call)) else { return End::Broken };
-            let first = std::mem::take(&mut innermost);
+            let first = std::mem::take(&mut is_innermost);
             if !first {
                 // Whoever reads this looks for a call before it: of an interrupted instruction, itself.
                 callers.push(Place { offset: Offset(place.offset.0.wrapping_add(1)), ..place });
@@ -117,14 +126,13 @@ impl Unwinder {
             if callers.len() >= deepest {
                 return End::CutShort;
             }
-            let memory = |address| stack.word(address);
             let followed =
                 self.rule(place, modules).map(|rule| (rule.follow(&registers, memory), rule.is_signal()));
             let (step, signal) = match followed {
                 Some(followed) => followed,
                 None if !self.frame_pointers => (Err(Stop::Lost), false),
                 None if !first => (by_frame_pointer(&registers, memory), false),
-                None => match self.caller_of_leaf(stack, space, modules) {
+                None => match self.caller_of_leaf(&registers, memory, (space, modules)) {
                     Some(caller) => (Ok(caller), false),
                     None => (by_frame_pointer(&registers, memory), false),
                 },
@@ -156,19 +164,19 @@ impl Unwinder {
     /// address behind a call to this very function.
     fn caller_of_leaf(
         &mut self,
-        stack: &UserStack,
-        space: &AddressSpace,
-        modules: &Modules,
+        registers: &Registers,
+        memory: &dyn Fn(u64) -> Option<u64>,
+        (space, modules): (&AddressSpace, &Modules),
     ) -> Option<Registers> {
-        let return_address = stack.word(stack.registers.stack_pointer())?;
+        let return_address = memory(registers.stack_pointer())?;
         let call = space.place(return_address.checked_sub(CALL_BYTES)?)?;
         let file = self.files.entry(call.module).or_insert_with(|| File::of(call.module, modules));
         let code = file.as_ref()?.image.code(call.offset.0..call.offset.0.checked_add(CALL_BYTES)?)?;
         let [0xe8, distance @ ..] = code else { return None };
         let distance = i32::from_le_bytes(distance.try_into().ok()?);
         let callee = return_address.wrapping_add_signed(distance.into());
-        let within = stack.registers.ip.checked_sub(callee)?;
-        (within < LARGEST_LEAF).then(|| stack.registers.behind_call(return_address))
+        let within = registers.ip.checked_sub(callee)?;
+        (within < LARGEST_LEAF).then(|| registers.behind_call(return_address))
     }
 }
 

@@ -18,12 +18,16 @@ impl UserStack {
         let mut stack = vec![0; bytes];
         let read = memory::read(pid, registers.rsp, &mut stack);
         stack.truncate(read);
-        let r = registers;
+        UserStack { registers: UserStack::registers_of(registers), bytes: stack.into() }
+    }
+
+    /// Registers as unwind tables name them.
+    pub fn registers_of(r: &trace::Registers) -> Registers {
         let general = [
             r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
             r.r14, r.r15,
         ];
-        UserStack { registers: Registers::new(r.rip, general), bytes: stack.into() }
+        Registers::new(r.rip, general)
     }
 
     /// The eight bytes at an address of the program, if they were copied.

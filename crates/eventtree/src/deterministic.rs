@@ -74,22 +74,23 @@ pub fn common(runs: &[InRun]) -> Vec<Vec<usize>> {
     }
     let tokens = known.len() as u32;
     let mut kept = sequences[0].clone();
-    let mut places: Vec<Vec<usize>> = vec![(0..kept.len()).collect()];
     for sequence in &sequences[1..] {
-        let pairs = equal(&kept, sequence, tokens);
-        let pick = |all: &Vec<usize>| pairs.iter().map(|&(ours, _)| all[ours]).collect();
-        places = places.iter().map(pick).collect();
-        kept = pairs.iter().map(|&(ours, _)| kept[ours]).collect();
-        places.push(pairs.iter().map(|&(_, theirs)| theirs).collect());
+        kept = in_common(&kept, sequence, tokens);
     }
-    places
+    // Only now, and in each run by the same rule: where an event is looked for does not depend on which run came first.
+    sequences.iter().map(|sequence| places(&kept, sequence)).collect()
 }
 
-/// Which tokens of two sequences are the same, in order.
-fn equal(ours: &[Token], theirs: &[Token], tokens: u32) -> Vec<(usize, usize)> {
+/// The tokens that two sequences have in common, in order.
+fn in_common(ours: &[Token], theirs: &[Token], tokens: u32) -> Vec<Token> {
     let mut diff = Diff::default();
     diff.compute_with(Algorithm::Myers, ours, theirs, tokens);
-    let ours = (0..ours.len()).filter(|&at| !diff.is_removed(at as u32));
-    let theirs = (0..theirs.len()).filter(|&at| !diff.is_added(at as u32));
-    ours.zip(theirs).collect()
+    (0..ours.len()).filter(|&at| !diff.is_removed(at as u32)).map(|at| ours[at]).collect()
+}
+
+/// Where the tokens of `kept` stand in a sequence that has them all in order: each as early as it can be.
+fn places(kept: &[Token], sequence: &[Token]) -> Vec<usize> {
+    let mut kept = kept.iter().peekable();
+    let is_next = |&at: &usize| kept.next_if_eq(&&sequence[at]).is_some();
+    (0..sequence.len()).filter(is_next).collect()
 }

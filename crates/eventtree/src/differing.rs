@@ -2,7 +2,7 @@
 
 use crate::compare::Measured;
 use crate::deterministic::InRun;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, probability_of_chance};
 use std::collections::{BTreeMap, BTreeSet};
 use timewise_profile::OsEventKind;
 
@@ -39,8 +39,7 @@ struct Row<'a> {
     objects: BTreeSet<&'a [u8]>,
 }
 
-/// Names of which one side has more, by what they take; runs of BASE come first. Of events that vary from run to run
-/// on both sides alike nothing is told.
+/// Names of which there are not as many on both sides, by what they take; runs of BASE come first.
 pub fn differing(runs: &[InRun], places: &[Vec<usize>], base_runs: usize) -> Vec<Differing> {
     let mut rows: BTreeMap<(OsEventKind, &[u8]), Row> = BTreeMap::new();
     for (number, (run, common)) in runs.iter().zip(places).enumerate() {
@@ -62,11 +61,9 @@ pub fn differing(runs: &[InRun], places: &[Vec<usize>], base_runs: usize) -> Vec
         let measured = |amount: fn(&Share) -> u64| {
             let of = |number: usize| row.runs.get(&number).map_or(0, amount) as f64;
             let of_side = |from: usize, to: usize| Estimate::of(&(from..to).map(of).collect::<Vec<f64>>());
-            Measured {
-                base: of_side(0, base_runs),
-                test: (test_runs > 0).then(|| of_side(base_runs, runs.len())),
-                chance: None,
-            }
+            let (base, test) =
+                (of_side(0, base_runs), (test_runs > 0).then(|| of_side(base_runs, runs.len())));
+            Measured { base, test, chance: test.and_then(|test| probability_of_chance(base, test)) }
         };
         Differing {
             kind,
@@ -77,15 +74,12 @@ pub fn differing(runs: &[InRun], places: &[Vec<usize>], base_runs: usize) -> Vec
             objects_in_all: row.objects.len(),
         }
     };
-    let mut rows: Vec<Differing> = rows.into_iter().map(row).filter(is_more_on_one_side).collect();
+    let mut rows: Vec<Differing> = rows.into_iter().map(row).filter(differs).collect();
     let more = |row: &Differing| row.call_ns.difference().map_or(0.0, |difference| difference.amount.abs());
     rows.sort_by(|a, b| more(b).total_cmp(&more(a)));
     rows
 }
 
-fn is_more_on_one_side(row: &Differing) -> bool {
-    row.events.difference().is_some_and(|difference| match difference.within {
-        Some(within) => difference.amount.abs() > within,
-        None => difference.amount != 0.0,
-    })
+fn differs(row: &Differing) -> bool {
+    row.events.difference().is_some_and(|difference| difference.amount != 0.0)
 }

@@ -68,7 +68,7 @@ pub fn chance_of_times(base: &[f64], test: &[f64]) -> Option<f64> {
 
 /// With which probability equal programs differ by as much at least; `None` where one side has a single run. It is 1 where
 /// it is certainly more than one in twenty.
-fn probability_of_chance(base: Estimate, test: Estimate) -> Option<f64> {
+pub fn probability_of_chance(base: Estimate, test: Estimate) -> Option<f64> {
     /// No distribution has less than a twentieth beyond so many deviations on both sides.
     const LIKELY: f64 = 1.95;
     let variances = base.variance.zip(test.variance)?;

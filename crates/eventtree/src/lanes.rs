@@ -16,8 +16,8 @@ pub struct LaneKey {
     pub thread: u32,
 }
 
-/// What makes a process the same: the one that made it, the program's file name, empty for the first process, whose name may
-/// be another in another build; and how many children of that name its maker made before.
+/// What makes a process the same: the one that made it, the program's file name, empty for the program that the first process
+/// executes in the end, whose name may be another in another build; and how many children of that name its maker made before.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Descent {
     parent: Option<ProcessKey>,
@@ -86,6 +86,8 @@ pub fn of_runs<'a>(profile: &'a Profile, known: &mut Processes) -> Vec<Lanes<'a>
 /// Processes and threads in the order in which they began.
 struct Ordered<'a> {
     profile: &'a Profile,
+    /// The program of the first process of each run.
+    firsts: Vec<Option<&'a [u8]>>,
     /// Of each process, those with events.
     threads: Vec<Vec<ThreadId>>,
     /// Of each process, how many siblings of its name began before.
@@ -107,16 +109,17 @@ impl<'a> Ordered<'a> {
         let first = |process: usize| threads[process].first().map_or(u64::MAX, begin);
         let mut order: Vec<usize> = (0..threads.len()).collect();
         order.sort_by_key(|&process| first(process));
+        let firsts = firsts(profile);
         let mut seen: HashMap<(RunId, Option<ProcessId>, &[u8]), u32> = HashMap::new();
         let mut ordinals = vec![0; threads.len()];
         for process in order {
             let row = &profile.processes[process];
-            let before = seen.entry((row.run, row.parent, name(profile, process))).or_default();
+            let before = seen.entry((row.run, row.parent, name(profile, &firsts, process))).or_default();
             ordinals[process] = *before;
             *before += 1;
         }
         let (keys, passed) = (vec![None; threads.len()], vec![false; threads.len()]);
-        Ordered { profile, threads, ordinals, keys, passed }
+        Ordered { profile, firsts, threads, ordinals, keys, passed }
     }
 
     /// That of a process, once those of all above it are known.
@@ -130,7 +133,8 @@ impl<'a> Ordered<'a> {
         }
         let mut parent = next.and_then(|above| self.keys[above.index()]);
         while let Some(at) = unknown.pop() {
-            let (name, before) = (name(self.profile, at.index()).to_vec(), self.ordinals[at.index()]);
+            let (name, before) =
+                (name(self.profile, &self.firsts, at.index()).to_vec(), self.ordinals[at.index()]);
             let key = known.key(Descent { parent, name, before });
             self.keys[at.index()] = Some(key);
             parent = Some(key);
@@ -140,9 +144,19 @@ impl<'a> Ordered<'a> {
 }
 
 /// By what a process is known among its siblings.
-fn name(profile: &Profile, process: usize) -> &[u8] {
+fn name<'a>(profile: &'a Profile, firsts: &[Option<&[u8]>], process: usize) -> &'a [u8] {
     let row = &profile.processes[process];
-    row.parent.map_or(&[], |_| file_name(&row.executable))
+    let is_firsts = row.parent.is_none() || firsts[row.run.index()] == Some(&row.executable);
+    if is_firsts { &[] } else { file_name(&row.executable) }
+}
+
+/// The program of the first process of each run.
+fn firsts(profile: &Profile) -> Vec<Option<&[u8]>> {
+    let mut firsts = vec![None; profile.runs.len()];
+    for process in profile.processes.iter().filter(|process| process.parent.is_none()) {
+        firsts[process.run.index()].get_or_insert(&process.executable[..]);
+    }
+    firsts
 }
 
 /// The last part of a path.

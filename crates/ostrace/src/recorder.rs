@@ -8,13 +8,14 @@ use crate::descriptors::Descriptors;
 use crate::members::{Due, Member, Members, Naming, Open};
 use crate::names::Names;
 use crate::objects::Caller;
-use crate::stack_walk::{At, StackWalk};
+use crate::stack_walk::StackWalk;
 use crate::{addresses, call_names, signal_names};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use timewise_callers::Innermost;
 use timewise_profile::{Exit, NameId, OsEvent, OsEventKind, Process, Profile, StackId, ThreadId};
 use timewise_target::cpu_time::monotonic_ns;
 use timewise_target::launch::Ended;
@@ -334,17 +335,17 @@ impl Recorder {
             return;
         };
         let cpu_ns = self.members.cpu_ns(tid);
-        let stack = if kind == OsEventKind::Signal { self.stack(tid, At::Anywhere) } else { None };
+        let stack = if kind == OsEventKind::Signal { self.stack(tid, Innermost::Interrupted) } else { None };
         if let Some(at) = self.note(thread, kind, name, now_ns, result) {
             (self.events[at].cpu_ns, self.events[at].stack) = (cpu_ns, stack);
         }
     }
 
     /// The call stack of a thread that stands, if that is wanted.
-    fn stack(&mut self, tid: i32, at: At) -> Option<StackId> {
+    fn stack(&mut self, tid: i32, innermost: Innermost) -> Option<StackId> {
         let walk = self.walk.as_mut().filter(|_| self.events.len() < self.most_events)?;
         let pid = self.members.get(tid)?.pid;
-        walk.of((pid, tid), at)
+        walk.of((pid, tid), innermost)
     }
 
     fn thread_began(&mut self, tid: i32, now_ns: u64) {
@@ -418,7 +419,7 @@ impl Recorder {
             _ => false,
         };
         let cpu_ns = self.members.cpu_ns(tid);
-        let stack = self.stack(tid, At::Call);
+        let stack = self.stack(tid, Innermost::Called);
         let event = self.note(thread, OsEventKind::Call, kind.name, 0, None);
         if let Some(at) = event {
             let event = &mut self.events[at];

@@ -1,7 +1,7 @@
 //! Who made a call: the call stacks of threads that stand (CQ, section 0.3.3).
 
 use std::collections::HashMap;
-use timewise_callers::{End, Modules, Stacks, Unwinder, present_mappings};
+use timewise_callers::{End, Innermost, Modules, Stacks, Unwinder, present_mappings};
 use timewise_profile::{CallStackMethod, CallStacks, Module, Offset, Place, StackId, StackNode};
 use timewise_target::address_space::AddressSpace;
 use timewise_target::trace::Tracee;
@@ -29,15 +29,6 @@ struct Space {
     is_current: bool,
 }
 
-/// Where a thread stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
-    /// Behind the instruction by which it made a system call.
-    Call,
-    /// Before any instruction: a signal is about to be delivered.
-    Anywhere,
-}
-
 impl StackWalk {
     /// None yet.
     pub fn new() -> StackWalk {
@@ -53,16 +44,16 @@ impl StackWalk {
 
     /// The stack of a thread that stands, where it is itself innermost; `None` if it is gone, of a 32-bit program, or in code
     /// of which nothing is known.
-    pub fn of(&mut self, (pid, tid): (i32, i32), at: At) -> Option<StackId> {
+    pub fn of(&mut self, (pid, tid): (i32, i32), innermost: Innermost) -> Option<StackId> {
         let registers = Tracee::new(tid).registers().ok().filter(|registers| registers.cs == LONG_MODE)?;
         let StackWalk { modules, stacks, unwinder, spaces, callers, taken } = self;
         let space = spaces.entry(pid).or_default().now(pid, modules);
         callers.clear();
-        let here = space.place(registers.rip)?;
         // Whoever reads this looks for a call before it: of an interrupted instruction, itself.
-        let behind = u64::from(at == At::Anywhere);
-        callers.push(Place { offset: Offset(here.offset.0.wrapping_add(behind)), ..here });
-        let end = unwinder.callers_of_stopped((tid, &registers), space, modules, callers);
+        let behind_call = u64::from(innermost == Innermost::Called);
+        let here = space.place(registers.rip.wrapping_sub(behind_call))?;
+        callers.push(Place { offset: Offset(here.offset.0.wrapping_add(1)), ..here });
+        let end = unwinder.callers_of_stopped((tid, &registers, innermost), space, modules, callers);
         taken.taken += 1;
         taken.cut_short += u64::from(end == End::CutShort);
         taken.broken += u64::from(end == End::Broken);

@@ -80,7 +80,12 @@ fn callers_of_a_thread_that_stands_are_found() {
         let of_threads = group.tracees().into_iter().map(|tracee| {
             let (mut callers, mut unwinder) = (Vec::new(), Unwinder::new(true));
             let registers = tracee.registers().unwrap();
-            let end = unwinder.callers_of_stopped((pid as i32, &registers), &space, &modules, &mut callers);
+            let end = unwinder.callers_of_stopped(
+                (pid as i32, &registers, Innermost::Called),
+                &space,
+                &modules,
+                &mut callers,
+            );
             (callers, end)
         });
         of_threads.max_by_key(|(callers, _)| callers.len()).unwrap()
