@@ -1,5 +1,6 @@
 //! `timewise ostrace`: what the operating system does for programs.
 
+mod code;
 mod compare;
 mod record;
 mod report;

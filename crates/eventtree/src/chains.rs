@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use timewise_flow::FunctionMap;
 use timewise_flow::names::Names;
 use timewise_flow::waiting::Programs;
-use timewise_profile::{ModuleId, Place, Profile, StackId};
+use timewise_isa::reaches;
+use timewise_profile::{Function, ModuleId, Place, Profile, StackId};
 
 /// A function by its name, the same on both sides of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,29 +50,39 @@ pub struct Link {
 /// So many links are kept of what was asked for, some 50 MB; of more, all are found anew.
 const MOST_KEPT: usize = 1 << 22;
 
+/// The code of a function, if it is known.
+pub type CodeOf<'a> = &'a dyn Fn(&Profile, &Function) -> Option<Vec<u8>>;
+
 /// The chains of one profile's stacks, outermost function first.
 pub struct Chains<'a> {
     profile: &'a Profile,
+    code: CodeOf<'a>,
+    functions: FunctionMap<'a>,
     names: Names<'a>,
     programs: Programs,
     /// The functions at each call, outermost first.
     frames: HashMap<Place, Rc<[FunctionKey]>>,
     chains: HashMap<StackId, Rc<[Link]>>,
     common: HashMap<(StackId, StackId), Rc<[Link]>>,
+    /// Whether control gets from behind a call to another of the same function without leaving it.
+    ways: HashMap<(Place, Place), bool>,
     /// Links in both.
     kept: usize,
 }
 
 impl<'a> Chains<'a> {
     /// Those of a profile.
-    pub fn of(profile: &'a Profile) -> Chains<'a> {
+    pub fn of(profile: &'a Profile, code: CodeOf<'a>) -> Chains<'a> {
         Chains {
             profile,
+            code,
+            functions: FunctionMap::new(profile),
             names: Names::of(profile),
             programs: Programs::of(profile),
             frames: HashMap::new(),
             chains: HashMap::new(),
             common: HashMap::new(),
+            ways: HashMap::new(),
             kept: 0,
         }
     }
@@ -99,31 +111,67 @@ impl<'a> Chains<'a> {
         chain
     }
 
-    /// The functions that two stacks have in common, from the outermost on: callers by the same calls, and the function in
-    /// which they part. Whatever makes the system call for a library's other code has returned in between.
+    /// The functions that were on the stack all the while from one call to the next, as far as that is known: from the
+    /// outermost on those by whose calls both stacks go, and the one in which they part, or an outer one if control cannot
+    /// get in that from the one call to the other. Of what the compiler put into the innermost of them it is not known.
     pub fn common(&mut self, one: StackId, other: StackId, known: &mut FunctionNames) -> Rc<[Link]> {
         if let Some(common) = self.common.get(&(one, other)) {
             return Rc::clone(common);
         }
         let (ours, theirs) = (self.chain(one, known), self.chain(other, known));
-        let pairs = || ours.iter().zip(theirs.iter());
-        let frames = |(ours, theirs): (&Link, &Link)| (ours.frame, theirs.frame);
-        let shared = pairs().take_while(|&(ours, theirs)| ours.frame == theirs.frame).count();
-        let parting = pairs().nth(shared).map(frames);
-        let is_same = |&(ours, theirs): &(&Link, &Link)| {
-            ours.function == theirs.function && Some((ours.frame, theirs.frame)) == parting
+        let frames = |chain: &[Link]| -> Vec<StackId> {
+            let mut frames: Vec<StackId> = chain.iter().map(|link| link.frame).collect();
+            frames.dedup();
+            frames
         };
-        let within = pairs().skip(shared).take_while(is_same).count();
-        let both = |(ours, theirs): (&Link, &Link)| Link {
-            is_of_library: ours.is_of_library && theirs.is_of_library,
-            ..*ours
-        };
-        let mut common: Vec<Link> = pairs().take(shared + within).map(both).collect();
-        while common.pop_if(|last| last.is_of_library && [one, other].contains(&last.frame)).is_some() {}
+        let (our_frames, their_frames) = (frames(&ours), frames(&theirs));
+        let mut pairs: Vec<(StackId, StackId)> =
+            our_frames.iter().copied().zip(their_frames.iter().copied()).collect();
+        let shared = pairs.iter().take_while(|(ours, theirs)| ours == theirs).count();
+        pairs.truncate(shared + 1);
+        while let Some(&(ours, theirs)) = pairs.last()
+            && !self.is_way(ours, theirs)
+        {
+            pairs.pop();
+        }
+        let innermost = pairs.last().copied();
+        let is_around = |link: &&Link| pairs.iter().any(|(ours, _)| *ours == link.frame);
+        let is_in_innermost = |link: &Link| innermost.is_some_and(|(ours, _)| ours == link.frame);
+        let mut common: Vec<Link> = Vec::new();
+        for link in ours.iter().take_while(is_around) {
+            let is_inlined = common.last().is_some_and(|last| last.frame == link.frame);
+            if !is_inlined || !is_in_innermost(link) {
+                common.push(*link);
+            }
+        }
         let common: Rc<[Link]> = common.into();
         self.make_room(common.len());
         self.common.insert((one, other), Rc::clone(&common));
         common
+    }
+
+    /// Whether control gets from behind the call of one frame to that of another in the same function without leaving it. Not
+    /// if its code is not known.
+    fn is_way(&mut self, one: StackId, other: StackId) -> bool {
+        let [from, to] = [one, other].map(|id| self.profile.stacks[id.index()].return_place);
+        if let Some(&is_way) = self.ways.get(&(from, to)) {
+            return is_way;
+        }
+        let is_way = self.has_way(from, to).unwrap_or(false);
+        self.ways.insert((from, to), is_way);
+        is_way
+    }
+
+    fn has_way(&self, from: Place, to: Place) -> Option<bool> {
+        let id = self.functions.at(from.call_before())?;
+        if self.functions.at(to.call_before()) != Some(id) {
+            return Some(false);
+        }
+        let function = &self.profile.functions[id.index()];
+        let code = (self.code)(self.profile, function)?;
+        let within =
+            |place: Place| usize::try_from(place.offset.0.checked_sub(function.place.offset.0)?).ok();
+        Some(reaches(&code, within(from)?, within(to)?))
     }
 
     fn make_room(&mut self, links: usize) {
@@ -155,5 +203,7 @@ impl<'a> Chains<'a> {
 /// What code is called of which only that is known.
 fn module_name(profile: &Profile, module: ModuleId) -> String {
     let path = &profile.modules[module.index()].path;
-    format!("[{}]", String::from_utf8_lossy(crate::lanes::file_name(path)))
+    let name = String::from_utf8_lossy(crate::lanes::file_name(path));
+    // That of code that was written at run time is `[jit 0x1000]`.
+    if name.starts_with('[') { name.into_owned() } else { format!("[{name}]") }
 }

@@ -1,10 +1,10 @@
 //! Which functions time passed in, by the call stacks at events (CQ, section 0.3.3).
 //!
 //! What a system call takes passes below all functions of its stack. What passes from its end to the next event passes below
-//! those that are on the stacks of both: from one call to the other control went up to the innermost of them at most, and
-//! down again.
+//! those that were on the stack all the while: callers by the same calls, up to one whose code leads from the one call to the
+//! other. Stacks that are the same say by themselves only that somebody called the same way again.
 
-use crate::chains::{Chains, FunctionKey, FunctionNames, Link};
+use crate::chains::{Chains, CodeOf, FunctionKey, FunctionNames, Link};
 use crate::compare::Measured;
 use crate::estimate::Estimate;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -97,8 +97,12 @@ pub struct Functions<'a> {
 
 impl<'a> Functions<'a> {
     /// Those of two profiles, or of one.
-    pub fn of(base: &'a Profile, test: Option<&'a Profile>) -> Functions<'a> {
-        Functions { base: Chains::of(base), test: test.map(Chains::of), known: FunctionNames::default() }
+    pub fn of(base: &'a Profile, test: Option<&'a Profile>, code: CodeOf<'a>) -> Functions<'a> {
+        Functions {
+            base: Chains::of(base, code),
+            test: test.map(|test| Chains::of(test, code)),
+            known: FunctionNames::default(),
+        }
     }
 
     /// Who made calls themselves, or by way of the library through which calls go to the system, of one side; who made most
@@ -198,8 +202,8 @@ pub struct FunctionRow {
 }
 
 /// A row for each function on a stack, by what its own calls took.
-pub fn functions(profile: &Profile) -> Vec<FunctionRow> {
-    let (mut known, mut chains) = (FunctionNames::default(), Chains::of(profile));
+pub fn functions<'a>(profile: &'a Profile, code: CodeOf<'a>) -> Vec<FunctionRow> {
+    let (mut known, mut chains) = (FunctionNames::default(), Chains::of(profile, code));
     let mut threads: BTreeMap<ThreadId, Vec<&OsEvent>> = BTreeMap::new();
     let mut own: HashMap<FunctionKey, Share> = HashMap::new();
     for event in &profile.os_events {

@@ -20,6 +20,7 @@ mod level;
 mod summary;
 mod tree;
 
+pub use chains::CodeOf;
 pub use compare::{CommonEvent, Comparison, Elsewhere, LaneTree, Measured, Measures};
 pub use differing::Differing;
 pub use estimate::{Difference, Estimate};

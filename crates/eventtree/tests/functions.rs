@@ -69,6 +69,23 @@ fn program(times: &[u64], calls: &[&[(u32, u64)]]) -> Profile {
     profile
 }
 
+/// Of `main` and `load` a loop, of the others none.
+fn code(_: &Profile, function: &Function) -> Option<Vec<u8>> {
+    loops(function, &["main", "load"])
+}
+
+/// Code without a branch that returns at its end, or goes back to its beginning.
+fn loops(function: &Function, which: &[&str]) -> Option<Vec<u8>> {
+    let mut code = vec![NOP; function.size as usize];
+    let back = [0xe9, 0x00, 0xff, 0xff, 0xff];
+    let end: &[u8] = if which.contains(&&function.name[..]) { &back } else { &[0xc3] };
+    let at = code.len() - end.len();
+    code[at..].copy_from_slice(end);
+    Some(code)
+}
+
+const NOP: u8 = 0x90;
+
 const READ: (u32, u64) = (LIBRARY, 0x120);
 const IN_LOAD: (u32, u64) = (PROGRAM, 0x210);
 const IN_WORK: (u32, u64) = (PROGRAM, 0x310);
@@ -94,7 +111,7 @@ fn time_passes_below_the_functions_of_both_stacks() {
     let profile = program(&[0, 10, 20, 40, 70, 100], &stacks());
     assert!(has_stacks(&profile));
     assert_eq!(
-        functions(&profile),
+        functions(&profile, &code),
         [
             row("load", 2, 2 + 9),
             row("work", 1, 2 + 29),
@@ -106,6 +123,19 @@ fn time_passes_below_the_functions_of_both_stacks() {
     );
 }
 
+/// Where nobody but `main` calls again, `load` has returned in between. Where its code is not known, nothing is told.
+#[test]
+fn whoever_does_not_call_again_has_returned() {
+    let profile = program(&[0, 10, 20, 30], &stacks()[..2]);
+    let took = |code: timewise_eventtree::CodeOf| {
+        let rows = functions(&profile, code);
+        ["main", "load"].map(|name| rows.iter().find(|row| row.name == name).unwrap().total_ns)
+    };
+    assert_eq!(took(&code), [2 + 9, 2 + 9]);
+    assert_eq!(took(&|_, function| loops(function, &["main"])), [2 + 9, 2]);
+    assert_eq!(took(&|_, _| None), [2, 2]);
+}
+
 fn child(lane: &LaneTree, number: usize) -> NodeId {
     lane.tree.node(Tree::ROOT).children[number]
 }
@@ -115,7 +145,7 @@ fn what_differs_is_in_the_innermost_function_that_holds_it() {
     let base = program(&[0, 10, 20, 40, 70, 100], &stacks());
     let test = program(&[0, 10, 20, 40, 90, 120], &stacks());
     let comparison = Comparison::new(&base, Some(&test));
-    let mut of = Functions::of(&base, Some(&test));
+    let mut of = Functions::of(&base, Some(&test), &code);
     let lane = &comparison.lanes[0];
     let mut named = |node| {
         let times = comparison.functions(&mut of, lane, node);
@@ -132,7 +162,7 @@ fn what_differs_is_in_the_innermost_function_that_holds_it() {
 fn the_way_into_the_system_is_named_only_for_want_of_others() {
     let profile = program(&[0, 10, 20, 30], &[&[READ, IN_LOAD, LOAD], &[READ]]);
     let comparison = Comparison::new(&profile, None);
-    let mut of = Functions::of(&profile, None);
+    let mut of = Functions::of(&profile, None, &code);
     let lane = &comparison.lanes[0];
     let took = |ns: f64| timewise_eventtree::Measured {
         base: timewise_eventtree::Estimate { mean: ns, variance: None, runs: 1 },
@@ -154,7 +184,7 @@ fn who_made_more_calls_is_told() {
         &[&[READ, IN_LOAD, LOAD], &[READ, IN_WORK, WORK], &[READ, IN_WORK, WORK]],
     );
     let comparison = Comparison::new(&base, Some(&test));
-    let mut of = Functions::of(&base, Some(&test));
+    let mut of = Functions::of(&base, Some(&test), &code);
     let lane = &comparison.lanes[0];
     let [more] = &lane.differing[..] else { panic!("{:?}", lane.differing) };
     assert_eq!(comparison.callers(&mut of, lane, more), ["work"]);

@@ -20,6 +20,7 @@ pub mod memory;
 mod numbers;
 mod operands;
 mod quick;
+mod reach;
 pub mod registers;
 pub mod segment;
 pub mod shape;
@@ -37,6 +38,7 @@ pub use form::{Class, Form, Order, Registers, encoding_name, form};
 pub use forwarding::reads_what_it_stores;
 pub use hash::StableHash;
 pub use lone::{Lone, LoneMemory, lone};
+pub use reach::reaches;
 pub use registers::{
     discards, moves_stack, returns, returns_to_pushed, takes_return_address, unused_registers,
 };

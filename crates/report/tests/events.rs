@@ -3,7 +3,8 @@
 use expect_test::expect;
 use timewise_eventtree::{Comparison, calls, runs};
 use timewise_profile::{
-    Exit, NameId, OsEvent, OsEventKind, Process, ProcessId, Profile, Run, RunId, RunKind, Thread, ThreadId,
+    Exit, Function, NameId, OsEvent, OsEventKind, Process, ProcessId, Profile, Run, RunId, RunKind, Thread,
+    ThreadId,
 };
 use timewise_report::Style;
 use timewise_report::events::{calls_csv, calls_json, calls_text, csv, json, text};
@@ -75,6 +76,11 @@ fn twice(late: u64, more: u64, looks: u64) -> Profile {
     profile
 }
 
+/// No call stacks are in these profiles.
+fn no_code(_: &Profile, _: &Function) -> Option<Vec<u8>> {
+    None
+}
+
 #[test]
 fn the_way_to_the_difference_is_shown() {
     let (base, test) = (twice(0, 1, 0), twice(30, 1, 2));
@@ -96,21 +102,21 @@ fn the_way_to_the_difference_is_shown() {
         Events beside these, of which one side has more
           base  test  time in calls  event  of
              0     2           0 ns  stat   /etc/missing  app
-    "#]].assert_eq(&text(&comparison, Style::default()));
+    "#]].assert_eq(&text(&comparison, &no_code, Style::default()));
 }
 
 #[test]
 fn chance_stands_in_brackets() {
     let (base, test) = (twice(0, 8, 0), twice(3, 3, 0));
     let comparison = Comparison::new(&base, Some(&test));
-    let told = text(&comparison, Style::default());
+    let told = text(&comparison, &no_code, Style::default());
     assert!(
         told.contains("(+500 µs)")
             && !told.contains("loads")
             && told.ends_with("no node differs by more than chance\n"),
         "{told}"
     );
-    let alone = text(&Comparison::new(&reads(0, 0), Some(&reads(9, 0))), Style::default());
+    let alone = text(&Comparison::new(&reads(0, 0), Some(&reads(9, 0))), &no_code, Style::default());
     assert!(alone.contains("+9.00 ms ") && alone.ends_with("record several with --rounds\n"), "{alone}");
 }
 
@@ -132,7 +138,7 @@ fn one_side_alone_is_a_tree() {
           2.00 ms   2.00 ms  2.00 ms       1        read …/path/to/the/data.csv
           30.0 ms      0 ns  2.00 ms       1        close …/path/to/the/data.csv
     "#]]
-    .assert_eq(&text(&Comparison::new(&profile, None), Style::default()));
+    .assert_eq(&text(&Comparison::new(&profile, None), &no_code, Style::default()));
 }
 
 #[test]
@@ -164,7 +170,7 @@ fn calls_are_told_by_what_they_take() {
 fn programs_get_every_node() {
     let (base, test) = (twice(0, 1, 0), twice(30, 1, 2));
     let comparison = Comparison::new(&base, Some(&test));
-    let read: serde_json::Value = serde_json::from_str(&json(&comparison).unwrap()).unwrap();
+    let read: serde_json::Value = serde_json::from_str(&json(&comparison, &no_code).unwrap()).unwrap();
     let nodes = read["threads"][0]["nodes"].as_array().unwrap();
     assert_eq!((&read["base_runs"], &read["test_runs"]), (&2.into(), &2.into()));
     let leaf = nodes.iter().find(|node| node["from"]["name"] == "read" && node["depth"] == 3).unwrap();
@@ -173,6 +179,6 @@ fn programs_get_every_node() {
     assert_eq!(parent["from"]["name"], "openat");
     let differing = &read["threads"][0]["differing"][0];
     assert_eq!((&differing["name"], &differing["events"]["test"]), (&"stat".into(), &2.0.into()));
-    let table = csv(&comparison).unwrap();
+    let table = csv(&comparison, &no_code).unwrap();
     assert_eq!(table.lines().count(), 1 + nodes.len());
 }

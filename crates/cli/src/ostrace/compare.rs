@@ -1,10 +1,11 @@
 //! `timewise ostrace compare`: where two programs differ in what the operating system did for them.
 
+use super::code::Code;
 use super::load;
 use crate::reading::{Printed, Sides};
 use crate::talk::complain;
 use timewise_diff::share_a_run;
-use timewise_eventtree::{Comparison, Gate};
+use timewise_eventtree::{CodeOf, Comparison, Gate};
 use timewise_report::events;
 
 /// Show where two programs differ in what the operating system did for them, as trees
@@ -36,10 +37,12 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         );
     }
     let comparison = Comparison::new(&base, Some(&test));
+    let files = Code::default();
+    let code: CodeOf = &|profile, function| files.of(profile, function);
     arguments.printed.print(
-        |style| events::text(&comparison, style),
-        || events::json(&comparison),
-        || events::csv(&comparison),
+        |style| events::text(&comparison, code, style),
+        || events::json(&comparison, code),
+        || events::csv(&comparison, code),
     )?;
     let mut holds = true;
     for gate in &arguments.fail_if {

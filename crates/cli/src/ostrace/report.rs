@@ -1,10 +1,11 @@
 //! `timewise ostrace report`: what the operating system did for a program.
 
+use super::code::Code;
 use super::load;
 use crate::arguments::DEFAULT_FILE;
 use crate::reading::{Limit, Printed};
 use std::path::PathBuf;
-use timewise_eventtree::{Comparison, calls, functions, has_stacks, runs};
+use timewise_eventtree::{CodeOf, Comparison, calls, functions, has_stacks, runs};
 use timewise_report::events;
 
 /// Show what the operating system did for a program
@@ -46,6 +47,8 @@ enum By {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let profile = load(&arguments.file)?;
     let printed = &arguments.printed;
+    let files = Code::default();
+    let code: CodeOf = &|profile, function| files.of(profile, function);
     match arguments.by {
         By::Call => {
             let (rows, runs) = (calls(&profile), runs(&profile));
@@ -63,7 +66,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
                     arguments.file.display()
                 );
             }
-            let (rows, runs) = (functions(&profile), runs(&profile));
+            let (rows, runs) = (functions(&profile, code), runs(&profile));
             printed.print(
                 |style| events::functions_text(&profile, &rows, runs, arguments.limit.0, style),
                 || events::functions_json(&rows, runs),
@@ -72,7 +75,11 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         }
         By::Tree => {
             let tree = Comparison::new(&profile, None);
-            printed.print(|style| events::text(&tree, style), || events::json(&tree), || events::csv(&tree))
+            printed.print(
+                |style| events::text(&tree, code, style),
+                || events::json(&tree, code),
+                || events::csv(&tree, code),
+            )
         }
     }
 }

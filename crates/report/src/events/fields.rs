@@ -4,7 +4,7 @@ use super::functions::Callers;
 use super::label;
 use crate::csv;
 use serde::Serialize;
-use timewise_eventtree::{CommonEvent, Comparison, Differing, LaneTree, Measured, NodeId};
+use timewise_eventtree::{CodeOf, CommonEvent, Comparison, Differing, LaneTree, Measured, NodeId};
 use timewise_profile::{OsEventKind, Profile};
 
 /// Name and version of the JSON's schema. The number changes when a field changes its meaning or goes; new
@@ -162,8 +162,8 @@ fn nodes<'a>(comparison: &Comparison<'a>, lane: &LaneTree, callers: &mut Callers
 ///
 /// # Errors
 /// None in practice: memory does not fail.
-pub fn json(comparison: &Comparison) -> Result<String, serde_json::Error> {
-    let mut callers = Callers::of(comparison);
+pub fn json<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>) -> Result<String, serde_json::Error> {
+    let mut callers = Callers::of(comparison, code);
     let mut threads = Vec::with_capacity(comparison.lanes.len());
     for lane in &comparison.lanes {
         let row = |row| DifferingFields::new(row, callers.of_more(comparison, lane, row));
@@ -218,9 +218,9 @@ struct Row {
 ///
 /// # Errors
 /// None in practice: rows are flat and memory does not fail.
-pub fn csv(comparison: &Comparison) -> Result<String, ::csv::Error> {
+pub fn csv<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>) -> Result<String, ::csv::Error> {
     let profile = comparison.base;
-    let mut callers = Callers::of(comparison);
+    let mut callers = Callers::of(comparison, code);
     let rows = comparison.lanes.iter().flat_map(|lane| {
         let thread = label::lane(comparison, lane);
         let nodes = nodes(comparison, lane, &mut callers).into_iter();

@@ -7,7 +7,8 @@ use crate::style::{Style, Tone};
 use crate::table::{Column, Table, more};
 use serde::Serialize;
 use timewise_eventtree::{
-    Comparison, Difference, Differing, FunctionRow, Functions, LaneTree, NodeId, has_stacks, mostly_in,
+    CodeOf, Comparison, Difference, Differing, FunctionRow, Functions, LaneTree, NodeId, has_stacks,
+    mostly_in,
 };
 use timewise_profile::Profile;
 
@@ -20,10 +21,10 @@ pub struct Callers<'a>(Option<Functions<'a>>);
 
 impl<'a> Callers<'a> {
     /// Those of both sides, or of one.
-    pub fn of(comparison: &Comparison<'a>) -> Callers<'a> {
+    pub fn of(comparison: &Comparison<'a>, code: CodeOf<'a>) -> Callers<'a> {
         let Comparison { base, test, .. } = *comparison;
         let all_have = has_stacks(base) && test.is_none_or(has_stacks);
-        Callers(all_have.then(|| Functions::of(base, test)))
+        Callers(all_have.then(|| Functions::of(base, test, code)))
     }
 
     /// The function in which most of a node's time passed, or of its difference unless that may be chance.

@@ -6,7 +6,9 @@ use crate::heading::heading;
 use crate::number::{duration, grouped, mean_count, quantity};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN, more};
-use timewise_eventtree::{Comparison, Difference, Differing, LaneTree, Measured, Measures, NodeId, Tree};
+use timewise_eventtree::{
+    CodeOf, Comparison, Difference, Differing, LaneTree, Measured, Measures, NodeId, Tree,
+};
 
 /// A node is shown if it takes, or differs beyond chance by, this share of what the largest does.
 const SHOWN: f64 = 0.05;
@@ -26,8 +28,8 @@ const NOTHING: &str = "no thread has two events that all runs have: there is not
 /// What has all of them.
 const ALL: &str = "--format json has all";
 
-/// The whole screen: trees of both sides, or of one.
-pub fn text(comparison: &Comparison, style: Style) -> String {
+/// The whole screen: trees of both sides, or of one. `code` tells where functions call from again.
+pub fn text<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>, style: Style) -> String {
     let mut out = String::new();
     match comparison.test {
         Some(test) => {
@@ -43,7 +45,7 @@ pub fn text(comparison: &Comparison, style: Style) -> String {
     if lanes.is_empty() {
         return out + &style.wrap(Tone::Faint, NOTHING);
     }
-    let mut callers = Callers::of(comparison);
+    let mut callers = Callers::of(comparison, code);
     let mut table = Table::new(columns(comparison.test.is_some()));
     let (trees, left_out) = shown(&lanes);
     let brackets = trees.iter().any(|(lane, shown)| has_brackets(lane, shown));
