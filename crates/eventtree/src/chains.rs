@@ -112,8 +112,9 @@ impl<'a> Chains<'a> {
     }
 
     /// The functions that were on the stack all the while from one call to the next, as far as that is known: from the
-    /// outermost on those by whose calls both stacks go, and the one in which they part, or an outer one if control cannot
-    /// get in that from the one call to the other. Of what the compiler put into the innermost of them it is not known.
+    /// outermost on those by whose calls both stacks go, and the one in which they part, if control gets in that from the one
+    /// call to the other; else, as for stacks that are the same, those up to the first that calls in a loop. Of what the
+    /// compiler put into the innermost of them it is not known.
     pub fn common(&mut self, one: StackId, other: StackId, known: &mut FunctionNames) -> Rc<[Link]> {
         if let Some(common) = self.common.get(&(one, other)) {
             return Rc::clone(common);
@@ -129,10 +130,11 @@ impl<'a> Chains<'a> {
             our_frames.iter().copied().zip(their_frames.iter().copied()).collect();
         let shared = pairs.iter().take_while(|(ours, theirs)| ours == theirs).count();
         pairs.truncate(shared + 1);
-        while let Some(&(ours, theirs)) = pairs.last()
-            && !self.is_way(ours, theirs)
-        {
-            pairs.pop();
+        let parts = pairs.get(shared).is_some_and(|&(ours, theirs)| self.is_way(ours, theirs));
+        if !parts {
+            // Somewhere control went round: who stands around the outermost loop was not left.
+            let round = pairs.iter().position(|&(ours, theirs)| self.is_way(ours, theirs));
+            pairs.truncate(round.map_or(0, |outermost| outermost + 1));
         }
         let innermost = pairs.last().copied();
         let is_around = |link: &&Link| pairs.iter().any(|(ours, _)| *ours == link.frame);

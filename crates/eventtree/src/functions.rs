@@ -1,8 +1,8 @@
 //! Which functions time passed in, by the call stacks at events (CQ, section 0.3.3).
 //!
 //! What a system call takes passes below all functions of its stack. What passes from its end to the next event passes below
-//! those that were on the stack all the while: callers by the same calls, up to one whose code leads from the one call to the
-//! other. Stacks that are the same say by themselves only that somebody called the same way again.
+//! those that were on the stack all the while, as far as code tells ([`Chains::common`]). Stacks that are the same say by
+//! themselves only that somebody called the same way again.
 
 use crate::chains::{Chains, CodeOf, FunctionKey, FunctionNames, Link};
 use crate::compare::Measured;
