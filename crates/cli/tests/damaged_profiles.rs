@@ -100,7 +100,7 @@ fn ask(profile: &Profile, former: &Analysis) {
     mix::csv(&Mixed::new(&analysis)).unwrap();
     let code: CodeOf = &|_, function| Some(vec![0x90; function.size.min(64) as usize]);
     let tree = timewise_eventtree::Comparison::new(profile, Some(former.profile));
-    events::text(&tree, code, Style::default());
+    events::text(&tree, code, None, Style::default());
     events::json(&tree, code).unwrap();
     events::csv(&tree, code).unwrap();
     let calls = timewise_eventtree::calls(profile);

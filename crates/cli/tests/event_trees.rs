@@ -88,6 +88,8 @@ fn gates_tell_what_grew() {
     let (status, told) = judged("ended.tw", "--fail-if 'events>0%'");
     assert_eq!(status, Some(2));
     assert!(told.contains("test ended with status 3, base ended with status 0"), "{told}");
+    let (status, told) = judged("test.tw", "--fail-if 'calls:acess>0%'");
+    assert!(status == Some(2) && told.contains("there is no system call 'acess'"), "{told}");
     let (status, told) = judged("test.tw", "--fail-if 'time>0%'");
     assert!(status == Some(2) && told.contains("'time>0%' is no condition"), "{told}");
 }

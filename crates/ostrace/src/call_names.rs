@@ -15,6 +15,13 @@ pub fn name(number: u64, is_32_bit: bool) -> String {
     known.map_or_else(|| format!("syscall_{}", number as i64), str::to_string)
 }
 
+/// Whether a system call of that name is known, of the 32-bit kernel's or the others.
+pub fn is_call(name: &str) -> bool {
+    name.starts_with("syscall_")
+        || name.parse::<x86_64::Sysno>().is_ok()
+        || name.parse::<x86::Sysno>().is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,5 +22,6 @@ mod stack_walk;
 mod warnings;
 
 pub use attach::attach;
+pub use call_names::is_call;
 pub use price::{Price, price};
 pub use record::{Options, RecordError, record};

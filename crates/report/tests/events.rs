@@ -102,21 +102,22 @@ fn the_way_to_the_difference_is_shown() {
         Events beside these, of which one side has more
           base  test  time in calls  event  of
              0     2           0 ns  stat   /etc/missing  app
-    "#]].assert_eq(&text(&comparison, &no_code, Style::default()));
+    "#]].assert_eq(&text(&comparison, &no_code, Some(40), Style::default()));
 }
 
 #[test]
 fn chance_stands_in_brackets() {
     let (base, test) = (twice(0, 8, 0), twice(3, 3, 0));
     let comparison = Comparison::new(&base, Some(&test));
-    let told = text(&comparison, &no_code, Style::default());
+    let told = text(&comparison, &no_code, Some(40), Style::default());
     assert!(
         told.contains("(+500 µs)")
             && !told.contains("loads")
             && told.ends_with("no node differs by more than chance\n"),
         "{told}"
     );
-    let alone = text(&Comparison::new(&reads(0, 0), Some(&reads(9, 0))), &no_code, Style::default());
+    let alone =
+        text(&Comparison::new(&reads(0, 0), Some(&reads(9, 0))), &no_code, Some(40), Style::default());
     assert!(alone.contains("+9.00 ms ") && alone.ends_with("record several with --rounds\n"), "{alone}");
 }
 
@@ -138,7 +139,7 @@ fn one_side_alone_is_a_tree() {
           2.00 ms   2.00 ms  2.00 ms       1        read …/path/to/the/data.csv
           30.0 ms      0 ns  2.00 ms       1        close …/path/to/the/data.csv
     "#]]
-    .assert_eq(&text(&Comparison::new(&profile, None), &no_code, Style::default()));
+    .assert_eq(&text(&Comparison::new(&profile, None), &no_code, Some(40), Style::default()));
 }
 
 #[test]
@@ -181,4 +182,22 @@ fn programs_get_every_node() {
     assert_eq!((&differing["name"], &differing["events"]["test"]), (&"stat".into(), &2.0.into()));
     let table = csv(&comparison, &no_code).unwrap();
     assert_eq!(table.lines().count(), 1 + nodes.len());
+}
+
+/// Calls that all take as long are shown as far as there is room, and how many are not is said.
+#[test]
+fn what_is_alike_is_not_left_out_together() {
+    let mut events = vec![(OsEventKind::Begin, "", "", 0, 0)];
+    events.extend((1..=15).map(|at| (OsEventKind::Call, "read", "/srv/file", 10 * at, 0)));
+    let profile = run(&events);
+    let tree = Comparison::new(&profile, None);
+    // The whole and fifteen parts of it.
+    for (limit, shown, left_out) in [(Some(10), 8, "… and 6 more: --limit 0 shows all"), (None, 14, "")] {
+        let told = text(&tree, &no_code, limit, Style::default());
+        assert_eq!(told.matches("read /srv/file").count(), shown, "{told}");
+        assert!(
+            told.trim_end().ends_with(left_out) && told.contains("more") != left_out.is_empty(),
+            "{told}"
+        );
+    }
 }

@@ -2,10 +2,12 @@
 
 use super::code::Code;
 use super::load;
-use crate::reading::{Printed, Sides};
+use super::report::MOST_NODES;
+use crate::reading::{Limit, Printed, Sides};
 use crate::talk::complain;
 use timewise_diff::share_a_run;
-use timewise_eventtree::{CodeOf, Comparison, Gate};
+use timewise_eventtree::{CodeOf, Comparison, Gate, Metric};
+use timewise_ostrace::is_call;
 use timewise_report::events;
 
 /// Show where two programs differ in what the operating system did for them, as trees
@@ -24,6 +26,9 @@ pub struct Arguments {
     /// End with status 3 if this grew: elapsed>5%, events>1%, calls:NAME>0%; may be given several times
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<Gate>,
+    /// Show so many nodes; 0 for all [default: 40]
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<Limit>,
     #[command(flatten)]
     printed: Printed,
 }
@@ -37,10 +42,16 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
         );
     }
     let comparison = Comparison::new(&base, Some(&test));
+    for gate in &arguments.fail_if {
+        if let Metric::Calls(name) = &gate.metric {
+            anyhow::ensure!(is_call(name), "'{gate}': there is no system call '{name}'");
+        }
+    }
+    let limit = arguments.limit.map_or(Some(MOST_NODES), |limit| limit.0);
     let files = Code::default();
     let code: CodeOf = &|profile, function| files.of(profile, function);
     arguments.printed.print(
-        |style| events::text(&comparison, code, style),
+        |style| events::text(&comparison, code, limit, style),
         || events::json(&comparison, code),
         || events::csv(&comparison, code),
     )?;

@@ -25,12 +25,18 @@ pub struct Arguments {
     /// What to show
     #[arg(long, value_enum, default_value_t)]
     by: By,
-    /// Show so many system calls or functions; 0 for all
-    #[arg(long, value_name = "ROWS", default_value = "20")]
-    limit: Limit,
+    /// Show so many rows; 0 for all [default: 20, of trees 40]
+    #[arg(long, value_name = "ROWS")]
+    limit: Option<Limit>,
     #[command(flatten)]
     printed: Printed,
 }
+
+/// Rows of a table that are shown unless more are asked for.
+const MOST_ROWS: usize = 20;
+
+/// Nodes of trees likewise.
+pub const MOST_NODES: usize = 40;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
 enum By {
@@ -47,13 +53,15 @@ enum By {
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let profile = load(&arguments.file)?;
     let printed = &arguments.printed;
+    let usual = if arguments.by == By::Tree { MOST_NODES } else { MOST_ROWS };
+    let limit = arguments.limit.map_or(Some(usual), |limit| limit.0);
     let files = Code::default();
     let code: CodeOf = &|profile, function| files.of(profile, function);
     match arguments.by {
         By::Call => {
             let (rows, runs) = (calls(&profile), runs(&profile));
             printed.print(
-                |style| events::calls_text(&profile, &rows, runs, arguments.limit.0, style),
+                |style| events::calls_text(&profile, &rows, runs, limit, style),
                 || events::calls_json(&rows, runs),
                 || events::calls_csv(&rows),
             )
@@ -68,7 +76,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
             }
             let (rows, runs) = (functions(&profile, code), runs(&profile));
             printed.print(
-                |style| events::functions_text(&profile, &rows, runs, arguments.limit.0, style),
+                |style| events::functions_text(&profile, &rows, runs, limit, style),
                 || events::functions_json(&rows, runs),
                 || events::functions_csv(&rows),
             )
@@ -76,7 +84,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         By::Tree => {
             let tree = Comparison::new(&profile, None);
             printed.print(
-                |style| events::text(&tree, code, style),
+                |style| events::text(&tree, code, limit, style),
                 || events::json(&tree, code),
                 || events::csv(&tree, code),
             )

@@ -16,9 +16,6 @@ const SHOWN: f64 = 0.05;
 /// Of the events, what is less in common is worth a word.
 const LITTLE: f64 = 0.5;
 
-/// So many rows at most: of more, the smaller ones are left out.
-const MOST_ROWS: usize = 40;
-
 /// Names of events that one side has more of, at most.
 const MOST_DIFFERING: usize = 10;
 
@@ -28,8 +25,11 @@ const NOTHING: &str = "no thread has two events that all runs have: there is not
 /// What has all of them.
 const ALL: &str = "--format json has all";
 
-/// The whole screen: trees of both sides, or of one. `code` tells where functions call from again.
-pub fn text<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>, style: Style) -> String {
+/// What shows all of them.
+const ALL_NODES: &str = "--limit 0 shows all";
+
+/// The whole screen: trees of both sides, or of one, with at most `limit` nodes. `code` tells where functions call from again.
+pub fn text<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>, limit: Option<usize>, style: Style) -> String {
     let mut out = String::new();
     match comparison.test {
         Some(test) => {
@@ -47,7 +47,7 @@ pub fn text<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>, style: Style) -> 
     }
     let mut callers = Callers::of(comparison, code);
     let mut table = Table::new(columns(comparison.test.is_some()));
-    let (trees, left_out) = shown(&lanes);
+    let (trees, left_out) = shown(&lanes, limit.unwrap_or(usize::MAX));
     let brackets = trees.iter().any(|(lane, shown)| has_brackets(lane, shown));
     for (lane, shown) in trees {
         let place = callers.mostly_in(comparison, lane, Tree::ROOT);
@@ -55,7 +55,7 @@ pub fn text<'a>(comparison: &Comparison<'a>, code: CodeOf<'a>, style: Style) -> 
         children((comparison, &mut callers), lane, (Tree::ROOT, 1), &shown, &mut table);
     }
     out += &format!("\n{}", table.render(style));
-    out += &more(left_out, ALL, style);
+    out += &more(left_out, ALL_NODES, style);
     out += &verdict(comparison, brackets, style);
     out += &elsewhere(comparison, style);
     out + &differing(comparison, &mut callers, style)
@@ -67,7 +67,7 @@ type Shown = Vec<bool>;
 /// Which nodes are shown, of which threads, those that differ most first, and how many are left out for want of room: what
 /// differs beyond chance, or as far as that is not known takes or differs most; what is large enough beside the largest; and
 /// all above it. What the program does as a whole is told in any case.
-fn shown<'a>(lanes: &[&'a LaneTree<'a>]) -> (Vec<(&'a LaneTree<'a>, Shown)>, usize) {
+fn shown<'a>(lanes: &[&'a LaneTree<'a>], limit: usize) -> (Vec<(&'a LaneTree<'a>, Shown)>, usize) {
     let mut large: Vec<(f64, usize, NodeId)> = Vec::new();
     for (at, lane) in lanes.iter().enumerate() {
         let may_be = |id: &NodeId| lane.found.as_ref().is_none_or(|found| found[id.0 as usize]);
@@ -77,16 +77,20 @@ fn shown<'a>(lanes: &[&'a LaneTree<'a>]) -> (Vec<(&'a LaneTree<'a>, Shown)>, usi
     // Of equals, parents come first, and threads as they began.
     large.sort_by(|(a, ..), (b, ..)| b.total_cmp(a));
     let most = large.first().map_or(0.0, |&(weight, ..)| weight);
-    large.retain(|&(weight, ..)| weight > 0.0 && weight >= SHOWN * most);
+    let least = if limit == usize::MAX { 0.0 } else { SHOWN * most };
+    let all = large.len();
+    large.retain(|&(weight, ..)| weight > 0.0 && weight >= least);
     let mut shown: Vec<Shown> = lanes.iter().map(|lane| vec![false; lane.measures.len()]).collect();
-    let (mut rows, mut left_out) = (0, 0);
+    // Small ones are worth a word where they were found.
+    let is_found = lanes.iter().any(|lane| lane.found.is_some());
+    let (mut rows, mut left_out) = (0, if is_found { all - large.len() } else { 0 });
     for (_, at, id) in large {
         if shown[at][id.0 as usize] {
             continue;
         }
         let way = lanes[at].tree.way(id);
         let more = way.iter().filter(|above| !shown[at][above.0 as usize]).count();
-        if rows + more > MOST_ROWS {
+        if rows + more > limit {
             left_out += 1;
             continue;
         }
