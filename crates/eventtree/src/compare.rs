@@ -216,7 +216,7 @@ impl<'a, 'b> Sides<'a, 'b> {
             .into_iter()
             .flat_map(|profile| of_test.clone().map(move |lanes| InRun { profile, lane: &lanes[key] }));
         let runs: Vec<InRun<'a, 'b>> = of_base.chain(of_test).collect();
-        let places = common(&runs);
+        let places = common(&runs, self.of_base.len());
         let events: Vec<CommonEvent> = common_events(&runs, &places);
         let levels: Vec<Level> = events.iter().map(|common| Level::of(self.base, common.event)).collect();
         let tree = Tree::new(&levels);

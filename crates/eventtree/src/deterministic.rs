@@ -52,11 +52,12 @@ struct Key<'a> {
     failed: bool,
 }
 
-/// For each run of a thread, which of its events are common to all runs, in order; all lists have the same length.
+/// For each run of a thread, which of its events are common to all runs, in order; all lists have the same length. Runs of
+/// BASE come first, so many.
 ///
 /// What an event was about belongs to it only if the thread had to do with that in every run: names of temporary files
 /// differ from run to run.
-pub fn common(runs: &[InRun]) -> Vec<Vec<usize>> {
+pub fn common(runs: &[InRun], base_runs: usize) -> Vec<Vec<usize>> {
     let Some((first, others)) = runs.split_first() else { return Vec::new() };
     let mut everywhere = first.objects();
     for run in others {
@@ -73,9 +74,12 @@ pub fn common(runs: &[InRun]) -> Vec<Vec<usize>> {
         sequences.push(run.lane.events.iter().map(|event| token(run.key(event, &everywhere))).collect());
     }
     let tokens = known.len() as u32;
-    let mut kept = sequences[0].clone();
-    for sequence in &sequences[1..] {
-        kept = in_common(&kept, sequence, tokens);
+    // Of both sides in turn: what is kept fits those runs best that it was compared with last.
+    let mut in_turn: Vec<usize> = (0..runs.len()).collect();
+    in_turn.sort_by_key(|&run| if run < base_runs { run } else { run - base_runs });
+    let mut kept = sequences[in_turn[0]].clone();
+    for &run in &in_turn[1..] {
+        kept = in_common(&kept, &sequences[run], tokens);
     }
     // Only now, and in each run by the same rule: where an event is looked for does not depend on which run came first.
     sequences.iter().map(|sequence| places(&kept, sequence)).collect()

@@ -53,7 +53,8 @@ pub fn thread(comparison: &Comparison, key: &LaneKey, executable: &[u8]) -> Stri
     let own = file_name(&String::from_utf8_lossy(executable)).to_string();
     let first = if own.is_empty() { "the program".to_string() } else { own };
     let process = |(name, before): (&[u8], u32)| {
-        let name = String::from_utf8_lossy(name);
+        // Of the program itself, whose name may be another on the other side.
+        let name = if name.is_empty() { "child".into() } else { String::from_utf8_lossy(name) };
         match before {
             0 => name.into_owned(),
             _ => format!("{name} #{}", before + 1),
