@@ -12,7 +12,7 @@ use timewise_profile::{Module, ModuleKind, Place, Profile};
 use timewise_target::family::own_number;
 use timewise_target::{mapped_file, status};
 
-/// The announced code of all processes, those with most samples or branches in such code first: where two processes had
+/// The announced code of all processes, those with most samples or branches in such code or with most events first: where two processes had
 /// different code at one address, a profile has one place for both.
 pub struct Written {
     processes: Vec<WrittenCode>,
@@ -72,6 +72,9 @@ fn in_order_of_use(profile: &Profile) -> Vec<u32> {
     }
     for branch in &profile.taken_branches {
         seen[branch.process.index()] += weight(Some(branch.from));
+    }
+    for event in profile.os_events.iter().filter(|event| event.stack.is_some()) {
+        seen[profile.threads[event.thread.index()].process.index()] += 1;
     }
     let mut order: Vec<usize> = (0..seen.len()).filter(|&process| seen[process] > 0).collect();
     order.sort_by_key(|&process| std::cmp::Reverse(seen[process]));
