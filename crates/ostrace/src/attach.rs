@@ -2,6 +2,7 @@
 
 use crate::record::{Options, RecordError, concluded};
 use crate::recorder::Recorder;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -31,11 +32,12 @@ pub fn attach(
     let others = run::others_not_observed(pid, ATTACH_TO_EACH);
     let (ender, awaited) = awaited::pair().map_err(failed("make a pipe"))?;
     let has_ended = AtomicBool::new(false);
-    let deadline = Instant::now() + time;
+    let began = OnceLock::new();
+    let is_over = || began.get().is_some_and(|began: &Instant| began.elapsed() >= time);
     let (recorder, period) = thread::scope(|scope| {
         let watching = scope.spawn(|| {
             let mut period = Period::begin(pid);
-            while Instant::now() < deadline && !enough() && !has_ended.load(Ordering::Relaxed) {
+            while !is_over() && !enough() && !has_ended.load(Ordering::Relaxed) {
                 thread::sleep(GLANCE);
                 period.look(pid);
             }
@@ -44,7 +46,7 @@ pub fn attach(
             period
         });
         // When that thread ends, all of them are traced no longer.
-        let recorder = apart(|| recorded(pid, options, &awaited));
+        let recorder = apart(|| recorded(pid, options, &awaited, &began));
         has_ended.store(true, Ordering::Relaxed);
         recorder.map(|recorder| {
             (recorder, watching.join().unwrap_or_else(|fault| std::panic::resume_unwind(fault)))
@@ -57,13 +59,19 @@ pub fn attach(
 }
 
 /// By the calling thread, until the process has ended, or what is awaited.
-fn recorded(pid: i32, options: &Options, awaited: &Awaited) -> Result<Recorder, RecordError> {
+fn recorded(
+    pid: i32,
+    options: &Options,
+    awaited: &Awaited,
+    began: &OnceLock<Instant>,
+) -> Result<Recorder, RecordError> {
     let failed = |what| move |cause| RecordError::System { what, cause };
     let child = Child::begin(awaited).map_err(failed("make a process"))?;
     let threads = tracees::seize_running(pid)?;
     let mut recorder = Recorder::new(pid, options.most_events, options.stacks);
     recorder.began();
     threads.iter().filter(|&&tid| tid != pid).for_each(|&tid| recorder.joined(pid, tid));
+    began.get_or_init(Instant::now);
     let ended = recorder.follow_until(&threads, &[pid, child.pid()]).map_err(failed("follow it"))?;
     if ended.is_some_and(|(tid, _)| tid == child.pid()) {
         child.has_ended();
