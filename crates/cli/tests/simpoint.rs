@@ -1,8 +1,6 @@
 //! `timewise simpoint` of a program whose phases have known shares, its files, and what it refuses.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 /// A place with the profile of two phases, each of which comes twice, in intervals of 10,000 instructions.

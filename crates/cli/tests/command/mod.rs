@@ -1,5 +1,4 @@
 //! Running `timewise` as its users do.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
