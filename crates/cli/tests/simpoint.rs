@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// A place with the profile of two phases, each of which comes twice, in intervals of 10,000 instructions.
 fn phases() -> Place {
-    let place = Place::new();
+    let place = Place::with_few_variables();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/alternating.c");
     let done = place.shell(&format!(
         "cc -O1 -static '{source}' -o phases && timewise count -q --intervals 10k -- ./phases 2"
