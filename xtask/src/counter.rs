@@ -23,7 +23,7 @@ impl Counter {
     /// # Errors
     /// If it does not build.
     pub fn of_paths(root: &Path) -> Result<Counter> {
-        Ok(Counter { program: build_example_of(root, "timewise-paths", "inside")? })
+        Ok(Counter { program: build_example(root, "inside")? })
     }
 
     /// What to put before a program so that its counts go to `file`.
@@ -38,25 +38,18 @@ impl Counter {
     }
 }
 
-/// Builds an example of the engine, optimised: its path.
+/// Builds an example of one of the packages, optimised: its path.
 ///
 /// # Errors
 /// If it does not build.
 pub fn build_example(root: &Path, name: &str) -> Result<PathBuf> {
-    build_example_of(root, "timewise-engine", name)
-}
-
-/// Builds an example of a package, optimised: its path.
-///
-/// # Errors
-/// If it does not build.
-pub fn build_example_of(root: &Path, package: &str, name: &str) -> Result<PathBuf> {
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--release", "-p", package, "--example", name])
+        // Not of its package alone: libraries would be built once more, with fewer features than the command's.
+        .args(["build", "--quiet", "--release", "--example", name])
         .current_dir(root)
         .status()
         .context("cargo")?;
-    ensure!(built.success(), "the example {name} of {package} does not build");
+    ensure!(built.success(), "the example {name} does not build");
     Ok(target_folder(root).join("release/examples").join(name))
 }
 

@@ -1,8 +1,6 @@
 //! Programs that a service manager passes sockets to find that these are meant for them, though it started `timewise`.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 
 /// Writes down that what is passed is meant for it, and there, and what it finds that is meant for another: what is said in
 /// a second run is not shown.

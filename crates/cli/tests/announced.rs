@@ -1,8 +1,6 @@
 //! Code that a program wrote and announced has names, and lines where it told them.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use timewise_profile::{Function, Profile};
 
 /// The profile of a run in `mode`, unless sampling is refused here.

@@ -1,8 +1,6 @@
 //! `--pid`: a program that runs already is profiled for a while, counts are exact, and it runs on unharmed.
 
-mod command;
-
-use command::{MEANWHILE, Place, TRACES, assert_unharmed, build, locked, locks};
+use crate::command::{MEANWHILE, Place, TRACES, assert_unharmed, build, locked, locks};
 use serde_json::Value;
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");

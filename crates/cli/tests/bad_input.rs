@@ -1,8 +1,6 @@
 //! What cannot be profiled: one clear line, the promised status, and no former file lost.
 
-mod command;
-
-use command::Place;
+use crate::command::{Outcome, Place};
 
 /// Each command that runs a program, with its status and the one line that it says.
 fn refused(place: &Place, program: &str) -> Vec<(&'static str, Option<i32>, String)> {
@@ -168,7 +166,7 @@ fn a_machine_that_forbids_to_observe_programs() {
         let mut command = place.command(&format!("timewise {verb} -- true"));
         // SAFETY: the closure makes two system calls with memory of its own.
         unsafe { std::os::unix::process::CommandExt::pre_exec(&mut command, forbid_ptrace) };
-        let outcome = command::Outcome::from(command.output().unwrap());
+        let outcome = Outcome::from(command.output().unwrap());
         assert_eq!(outcome.status, Some(125), "{}", outcome.stderr);
         assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
         assert!(outcome.stderr.contains("cannot launch true under ptrace: forbidden"), "{}", outcome.stderr);

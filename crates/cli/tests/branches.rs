@@ -1,8 +1,6 @@
 //! `timewise branches`: programs that run already, threads that block all signals, and what is not traced.
 
-mod command;
-
-use command::{MEANWHILE, Outcome, Place, locked, locks};
+use crate::command::{MEANWHILE, Outcome, Place, locked, locks};
 
 /// Whatever a process that is traced has mapped, or opened.
 const TRACES: &str = "^4[0-9a-f]{11}-|memfd:timewise";

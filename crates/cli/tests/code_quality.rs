@@ -1,8 +1,6 @@
 //! `timewise mix` and `timewise waste` of a program whose instructions are known, and what they refuse.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 /// A place with the program and profiles of its paths and of its counts alone.

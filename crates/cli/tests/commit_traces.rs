@@ -2,9 +2,7 @@
 //! simulated; parts of a trace begin and end where they were asked to. The bytes are read by a reader of this test's
 //! own, after `docs/cycle-stacks.md`.
 
-mod command;
-
-use command::{Place, walk};
+use crate::command::{Place, walk};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 

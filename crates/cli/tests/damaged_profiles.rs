@@ -1,8 +1,6 @@
 //! A real profile of which bytes were changed: it is refused in one clear line, or every command has an answer.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use timewise_diff::Comparison;
 use timewise_eventtree::CodeOf;
 use timewise_export as export;

@@ -1,8 +1,6 @@
 //! Two recordings of what the operating system did, compared: what is planted is named, down to the call, and gates see it.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 /// Reads a file in pieces; with an argument it computes for some milliseconds behind the third, and looks for a file more.

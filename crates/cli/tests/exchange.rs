@@ -1,8 +1,6 @@
 //! `timewise export` and `timewise import` as a user meets them: statuses, files, messages.
 
-mod command;
-
-use command::{Outcome, Place};
+use crate::command::{Outcome, Place};
 use timewise_profile::{
     BlockId, CodeVersion, EdgeKind, ModuleId, Offset, Place as At, ProcessId, RunKind, TakenBranch,
 };

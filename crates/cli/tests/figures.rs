@@ -1,9 +1,7 @@
 //! The figures of the OptiWISE paper as real programs, through `timewise run` and `timewise report`: the
 //! slow instruction must be found, and counts must be what the source says.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 const INNER: u64 = 256;

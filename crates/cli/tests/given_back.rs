@@ -1,8 +1,6 @@
 //! `--pid` of a program that the keeper of a killed `timewise` has yet to give back: that is waited for.
 
-mod command;
-
-use command::{MEANWHILE, Place, TRACES};
+use crate::command::{MEANWHILE, Place, TRACES};
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
 

@@ -1,9 +1,7 @@
 //! `--pid` of programs that hide while they are observed, or have processes that do: they are given back all the same, or
 //! it is told that they are not.
 
-mod command;
-
-use command::{MEANWHILE, Place, TRACES, assert_unharmed, build};
+use crate::command::{MEANWHILE, Place, TRACES, assert_unharmed, build};
 
 const TIMEWISE: &str = env!("CARGO_BIN_EXE_timewise");
 

@@ -1,8 +1,6 @@
 //! `timewise` killed while it takes a program over that was just executed: the program does what it would natively.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 
 /// What is counted: a shell that has a program executed, and writes how that ended.
 const SHELL: &str = "./as_it_began > out; echo $? >> out; : > done";

@@ -1,8 +1,6 @@
 //! Under tight limits: the promised status and one line that names the limit, or the work done all the same.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 
 /// One of them must not take long, but long enough for samples.
 const BUSY: &str = "int main(void) { volatile long n = 0; while (n < 100000000) n++; return 0; }";

@@ -1,8 +1,6 @@
 //! Functions and lines in a profile, and what becomes of them when files go away.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 
 const BUSY: &str = "#include <unistd.h>
 static int step(int n) {

@@ -1,8 +1,6 @@
 //! `timewise ostrace record`: what the system does is told as it was, and the program does what it does without us.
 
-mod command;
-
-use command::{Place, build};
+use crate::command::{Outcome, Place, build};
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
 use timewise_profile::{Exit, OsEvent, OsEventKind, Profile, RunKind, ThreadId};
@@ -286,7 +284,7 @@ fn signals_of_a_group_and_stops_are_as_without_us() {
         "trap : INT; bash control.sh $$ & '{TIMEWISE}' ostrace record -q -- bash it.sh > out
          echo $?; wait; cat out"
     );
-    let outcome = command::Outcome::from(place.command(&script).process_group(0).output().unwrap());
+    let outcome = Outcome::from(place.command(&script).process_group(0).output().unwrap());
     let said: Vec<&str> = outcome.stdout.lines().collect();
     let expected = ["stands", "4", "ready", "continued", "interrupted"];
     assert_eq!(said, expected, "{}", outcome.stderr);

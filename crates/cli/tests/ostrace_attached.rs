@@ -1,8 +1,6 @@
 //! `timewise ostrace record --pid`: a program that runs already is recorded for a time, and notices nothing of it.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use timewise_profile::{Exit, OsEventKind, Profile};
 
 /// Waits in two threads in calls that give EINTR for whatever interrupts them, and reads a file in between, until it is told

@@ -1,8 +1,6 @@
 //! A signal reaches the program that runs under `timewise` once, whomever it was sent to.
 
-mod command;
-
-use command::Place;
+use crate::command::{Outcome, Place};
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::time::Duration;
@@ -20,7 +18,7 @@ fn told(before: &str, command: &str) -> Option<Vec<String>> {
     let id = child.id();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     let Some(first) = lines.next() else {
-        let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
         assert!(outcome.stderr.contains("cannot open performance events"), "{}", outcome.stderr);
         return None;
     };
@@ -51,7 +49,7 @@ fn told(before: &str, command: &str) -> Option<Vec<String>> {
         }
     }
     said.extend(lines);
-    let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     Some(said)
 }

@@ -1,8 +1,6 @@
 //! `timewise paths` runs a program twice as if it ran once, and what came of a run that differs or ends early is said.
 
-mod command;
-
-use command::{MEANWHILE, Place};
+use crate::command::{MEANWHILE, Outcome, Place};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
 use timewise_profile::Exit;
@@ -81,7 +79,7 @@ fn an_interrupt_in_the_first_run_is_enough() {
     // As a terminal does: to all of the foreground.
     let interrupt = format!("kill -s INT -- -{}", child.id());
     assert!(std::process::Command::new("bash").args(["-c", &interrupt]).status().unwrap().success());
-    let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!((outcome.signal, outcome.stdout.as_str()), (Some(libc::SIGINT), ""), "{}", outcome.stderr);
     assert!(outcome.stderr.contains("not run again"), "{}", outcome.stderr);
     let profile = place.profile();

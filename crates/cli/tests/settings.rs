@@ -1,8 +1,6 @@
 //! Settings in files, completions, manual pages, and how quiet we are.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 
 /// A place with a profile in it.
 fn place() -> Place {

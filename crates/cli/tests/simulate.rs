@@ -1,9 +1,7 @@
 //! `timewise simulate` as its users run it: the instruction that waits is named with its reason, the figures add
 //! up, and the same program gives the same bytes.
 
-mod command;
-
-use command::{Place, walk};
+use crate::command::{Place, walk};
 use serde_json::Value;
 
 /// Steps of `programs/walk.c`.

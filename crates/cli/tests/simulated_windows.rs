@@ -1,8 +1,6 @@
 //! Windows of `timewise simulate`: as many as there are, and what they tell of a program of two phases.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 
 /// Rounds of each phase of `programs/phases.c`, of five or six instructions each.

@@ -1,9 +1,7 @@
 //! C programs that switch branch tracing of themselves on and off (`crates/control`): whatever they do with children, signals
 //! and descriptors meanwhile goes as it would without.
 
-mod command;
-
-use command::{Outcome, Place};
+use crate::command::{Outcome, Place};
 use timewise_profile::Profile;
 
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");

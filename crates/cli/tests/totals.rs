@@ -1,9 +1,7 @@
 //! Costs with callees of programs whose totals are known (`suite/totals/`): by recursion, tail calls, exceptions,
 //! long jumps, coroutines, signals and threads every instruction is charged to the calls that it was executed in.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use timewise_flow::{Analysis, RoutineId};

@@ -1,8 +1,6 @@
 //! `run --pid` samples and counts a program in turns, and tells how much more it did natively.
 
-mod command;
-
-use command::{MEANWHILE, Place};
+use crate::command::{MEANWHILE, Place};
 use timewise_flow::Analysis;
 use timewise_profile::RunKind;
 

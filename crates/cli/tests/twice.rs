@@ -1,8 +1,6 @@
 //! `timewise run` runs a program twice as if it ran once: same input, one output, one status.
 
-mod command;
-
-use command::Place;
+use crate::command::{Outcome, Place};
 use std::io::{Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -63,7 +61,7 @@ fn input_comes_through_as_it_is_typed() {
         assert_eq!(answer, word.as_bytes());
     }
     drop(input);
-    let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
     assert_alike(&place, &outcome.stderr);
 }
@@ -221,7 +219,7 @@ fn counts_of_a_killed_program_are_kept() {
 }
 
 /// Runs a program that would take long, and stops it when it has worked for a while.
-fn stopped_by(place: &Place, stop: impl FnOnce(i32)) -> command::Outcome {
+fn stopped_by(place: &Place, stop: impl FnOnce(i32)) -> Outcome {
     use std::os::unix::process::CommandExt;
     let busy = "i=0; while [ $((i+=1)) -lt 100000000 ]; do [ $i != 100000 ] || echo begin; done";
     let timewise = env!("CARGO_BIN_EXE_timewise");
@@ -269,7 +267,7 @@ fn a_counting_run_that_waits_for_ever_says_so_and_can_be_interrupted() {
     let mut said = [0; 1];
     child.stderr.as_mut().unwrap().read_exact(&mut said).unwrap();
     kill(-(child.id() as i32), "INT");
-    let outcome = command::Outcome::from(child.wait_with_output().unwrap());
+    let outcome = Outcome::from(child.wait_with_output().unwrap());
     assert_eq!(
         (outcome.stdout.as_str(), outcome.signal),
         ("once\n", Some(libc::SIGINT)),

@@ -1,8 +1,6 @@
 //! `timewise verify` of real profiles: true ones pass, damaged ones do not, and files that changed are named.
 
-mod command;
-
-use command::Place;
+use crate::command::Place;
 use timewise_profile::{Clock, ClockScope, Profile};
 
 const PROGRAM: &str = r#"

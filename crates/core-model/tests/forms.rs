@@ -1,8 +1,6 @@
 //! Forms of instructions as they were timed natively: cycles of one in a chain, or beside others of its kind.
 
-mod loops;
-
-use loops::{cycles, near};
+use crate::loops::{START, cycles, near};
 
 /// Loops of bodies on `zen-4` that access one place, with what each repetition takes.
 #[track_caller]
@@ -112,7 +110,7 @@ fn string_instructions_take_what_they_were_seen_to() {
     const MOVES: [u8; 11] = [0x4c, 0x89, 0xc7, 0x4c, 0x89, 0xce, 0xb9, 1, 0, 0, 0];
     let takes = |bytes: &[u8], size: u64| {
         let mut code = Code::new(&Processor::named("zen-4").unwrap()).unwrap();
-        let number = code.add(0, 0, &[&MOVES, bytes, &[0xeb, 0xf1]].concat(), loops::START);
+        let number = code.add(0, 0, &[&MOVES, bytes, &[0xeb, 0xf1]].concat(), START);
         let total = |times| {
             let mut core =
                 Core::new(&Processor::named("zen-4").unwrap(), &code, |_: &timewise_trace::Record| {});
@@ -206,7 +204,7 @@ fn string_instructions_commit_when_their_lines_are_there() {
         let processor = Processor::named(name).unwrap();
         let mut code = Code::new(&processor).unwrap();
         // rep stosb; mov rax,[rsi]; jmp
-        let number = code.add(0, 0, &[0xf3, 0xaa, 0x48, 0x8b, 0x06, 0xeb, 0xf9], loops::START);
+        let number = code.add(0, 0, &[0xf3, 0xaa, 0x48, 0x8b, 0x06, 0xeb, 0xf9], START);
         let mut cycles = [0, 0];
         let observer = |record: &timewise_trace::Record| {
             if let Some(head) = record.heads().first() {

@@ -1,8 +1,6 @@
 //! Loops of loads, stores and string instructions whose cycles follow from the processor's record by hand.
 
-mod loops;
-
-use loops::{LOAD_CHAIN, Loop, START, cycles, near};
+use crate::loops::{LOAD_CHAIN, Loop, START, cycles, near};
 use timewise_core_model::{Code, Core, Processor};
 use timewise_replay::Access;
 use timewise_trace::Record;

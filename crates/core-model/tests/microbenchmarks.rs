@@ -1,8 +1,6 @@
 //! Small loops whose cycles follow from the processor's record by hand.
 
-mod loops;
-
-use loops::{ADD, LOAD_CHAIN, Loop, NOP, NOP_2, NOP_3, NOP_4, NOP_8, START, cycles, near};
+use crate::loops::{ADD, LOAD_CHAIN, Loop, NOP, NOP_2, NOP_3, NOP_4, NOP_8, START, cycles, near};
 use timewise_core_model::{Code, Core, Processor};
 use timewise_replay::Access;
 use timewise_trace::Record;

@@ -1,8 +1,6 @@
 //! Records of processors with other numbers.
 
-mod loops;
-
-use loops::{ADD, Loop};
+use crate::loops::{ADD, Loop};
 use timewise_core_model::Processor;
 
 /// The numbers of a record, each with its field and its place in the text; one of each name in each section.

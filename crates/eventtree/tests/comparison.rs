@@ -1,8 +1,6 @@
 //! Comparisons of runs whose events are known.
 
-mod made;
-
-use made::{Made, made, run};
+use crate::made::{Made, made, run};
 use proptest::prelude::*;
 use timewise_eventtree::{Comparison, LaneTree, NodeId, Tree};
 use timewise_profile::OsEventKind::{self, Begin, Call, End, Image};

@@ -1,8 +1,6 @@
 //! Functions of stacks that are known.
 
-mod made;
-
-use made::{made, run};
+use crate::made::{made, run};
 use timewise_eventtree::{
     Comparison, FunctionRow, Functions, LaneTree, NodeId, Tree, functions, has_stacks, mostly_in,
 };

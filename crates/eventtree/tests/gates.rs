@@ -1,8 +1,6 @@
 //! Conditions, judged on runs whose events are known.
 
-mod made;
-
-use made::{made, run};
+use crate::made::{made, run};
 use timewise_eventtree::{Gate, GateError, Verdict};
 use timewise_profile::OsEventKind::{Begin, Call, End};
 use timewise_profile::ends::EndedOtherwise;

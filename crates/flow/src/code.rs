@@ -102,6 +102,8 @@ pub struct Code {
     pub call_costs: Vec<CallCost>,
     /// Whether all counting runs counted what calls cost.
     pub has_call_costs: bool,
+    /// Executions of all instructions together: every row of a report is a share of it.
+    executed: u64,
     by_place: Vec<BlockId>,
     /// Of each of `by_place`, where the last ends of it and of all before it in the same code.
     reaches: Vec<u64>,
@@ -160,6 +162,8 @@ impl Code {
             });
             code.by_end.insert(Place { offset: end, ..block.place }, id);
         }
+        let each = code.blocks.iter().map(|block| block.executions.saturating_mul(block.length.into()));
+        code.executed = each.fold(0, u64::saturating_add);
         code.by_place = (0..code.blocks.len() as u32).map(BlockId).collect();
         code.by_place.sort_unstable_by_key(|id| code.blocks[id.index()].place);
         let extent = |id: &BlockId| (code.blocks[id.index()].place, code.blocks[id.index()].end.0);
@@ -254,8 +258,7 @@ impl Code {
 
     /// Executions of all instructions together.
     pub fn instructions_executed(&self) -> u64 {
-        let each = self.blocks.iter().map(|block| block.executions.saturating_mul(block.length.into()));
-        each.fold(0, u64::saturating_add)
+        self.executed
     }
 
     /// Where an instruction stands.

@@ -1,8 +1,6 @@
 //! How functions are called in full, and where they are declared, by debug information.
 
-mod programs;
-
-use programs::{MANY, build_many as build, run};
+use crate::programs::{MANY, build_many as build, run};
 use std::collections::BTreeSet;
 use std::path::Path;
 use timewise_image::Symboliser;

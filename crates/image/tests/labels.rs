@@ -1,8 +1,6 @@
 //! Hand-written assembler, whose symbols do not say which of them are functions.
 
-mod programs;
-
-use programs::run;
+use crate::programs::run;
 use std::path::Path;
 use timewise_image::Symboliser;
 

@@ -1,8 +1,6 @@
 //! Real binaries against the binutils: headers, functions, lines, code.
 
-mod programs;
-
-use programs::{build, c_library, debug_file, hex, run};
+use crate::programs::{build, c_library, debug_file, hex, run};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use timewise_image::{Function, Headers, Image, Origin, Symboliser, frames_of};

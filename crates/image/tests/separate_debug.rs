@@ -1,8 +1,6 @@
 //! Symbols and lines that are kept in other files than the code.
 
-mod programs;
-
-use programs::{build, debug_file, run};
+use crate::programs::{build, c_library, debug_file, run};
 use std::fs;
 use std::path::Path;
 use timewise_image::{Frame, Symboliser, frames_of};
@@ -79,7 +77,7 @@ fn a_package_of_units_is_opened_once_for_all_of_them() {
 
 #[test]
 fn the_systems_debug_files_are_found_by_build_id() {
-    let library = programs::c_library();
+    let library = c_library();
     let symboliser = Symboliser::open(&library, &[]).unwrap();
     let debug = debug_file(symboliser.image().build_id());
     assert_eq!(!symboliser.lines_of(0..u64::MAX).is_empty(), debug.exists());

@@ -1,8 +1,6 @@
 //! Rules against `readelf`, which reads the same tables by itself.
 
-mod programs;
-
-use programs::{build, c_library, hex, run};
+use crate::programs::{build, c_library, hex, run};
 use std::path::Path;
 use timewise_image::{Image, Registers, Stop, UnwindTable};
 

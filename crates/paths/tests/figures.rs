@@ -1,14 +1,11 @@
 //! Graphs like those of the paper's figures, with what its text says of them.
 
-mod drawing;
-mod walking;
-
-use drawing::{draw, edge, numbered, obvious, show};
+use crate::drawing::{draw, edge, numbered, obvious, show};
+use crate::walking::execute;
 use timewise_paths::cold::cold_edges;
 use timewise_paths::cut::{back_edges, disconnect_loops};
 use timewise_paths::obvious::{defining_edges, obvious_recording_points};
 use timewise_paths::{Cfg, Limits, Method, Op, Plan, Store, at_most};
-use walking::execute;
 
 fn everything(cfg: &Cfg) -> Vec<bool> {
     vec![false; cfg.edges.len()]

@@ -3,9 +3,7 @@
 //! written at run time, and functions with more paths than there are numbers. Between stacks a stream tells no
 //! difference: there each execution of a block is on exactly one path.
 
-#[path = "../examples/functions/mod.rs"]
-mod functions;
-
+use crate::functions;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::{Command, Stdio};

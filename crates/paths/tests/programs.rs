@@ -1,8 +1,6 @@
 //! Programs that are followed: what PP counts is what there was, and all that was executed is on paths.
 
-#[path = "../examples/functions/mod.rs"]
-mod functions;
-
+use crate::functions;
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -1,14 +1,12 @@
 //! Any routine, walked through at random: plans count what there is to count.
 
-mod walking;
-
+use crate::walking::execute;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use timewise_paths::accuracy::compare;
 use timewise_paths::cold::cold_edges;
 use timewise_paths::cut::{back_edges, disconnect_loops};
 use timewise_paths::{Cfg, Limits, Method, Plan};
-use walking::execute;
 
 /// Blocks' ways on, each with a weight; and what chooses among them.
 #[derive(Clone, Debug)]

@@ -1,8 +1,6 @@
 //! A program that runs: its edges are counted for a while, then its paths, and what it does when it goes other ways.
 
-#[path = "../examples/functions/mod.rs"]
-mod functions;
-
+use crate::functions;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt;

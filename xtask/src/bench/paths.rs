@@ -6,7 +6,7 @@
 use super::statistics::geomean;
 use super::table::Destination;
 use crate::check::paths::METHODS;
-use crate::counter::build_example_of;
+use crate::counter::build_example;
 use crate::folder::Folder;
 use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Result, ensure};
@@ -54,7 +54,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before hours of work that it would be for.
     options.into.check(TABLE)?;
     let scratch = Folder::of(root, "paths")?;
-    let program = build_example_of(root, "timewise-paths", "cost")?;
+    let program = build_example(root, "cost")?;
     let file = scratch.join("cost");
     let rounds = options.rounds.to_string();
     let [program, report] = [&program, &file].map(|path| path.to_string_lossy().into_owned());

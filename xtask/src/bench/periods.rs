@@ -6,7 +6,7 @@
 use super::chart::{Chart, Line};
 use super::statistics::median;
 use super::table::Destination;
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::{build_example, target_folder};
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -94,7 +94,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before minutes of work that it would be for.
     [MEANS, EACH].iter().try_for_each(|name| options.into.check(name))?;
     let bench = Bench {
-        example: build_example_of(root, "timewise-attribution", "periods")?,
+        example: build_example(root, "periods")?,
         work: suite::work_folder(root)?,
         file: target_folder(root).join("periods.txt"),
         options,

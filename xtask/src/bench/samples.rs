@@ -1,6 +1,6 @@
 //! A program's cycles per instruction on a modelled core, from windows at equal distances over its whole run.
 
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::{build_example, target_folder};
 use crate::profiler::{Profiler, politely};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Sampler {
         Ok(Sampler {
             core: profiler.core(core)?,
             timewise: profiler.program,
-            simulator: build_example_of(root, "timewise-core-model", "simulate")?,
+            simulator: build_example(root, "simulate")?,
             file: target_folder(root).join("samples.tw"),
             windows,
         })

@@ -7,7 +7,7 @@
 
 use super::statistics::median;
 use super::table::Destination;
-use crate::counter::{build_example_of, target_folder};
+use crate::counter::{build_example, target_folder};
 use crate::suite::{self, Size, Workload, execute};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -65,7 +65,7 @@ struct Run {
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     options.into.check(TABLE)?;
     let bench = Bench {
-        example: build_example_of(root, "timewise-attribution", "workers")?,
+        example: build_example(root, "workers")?,
         work: suite::work_folder(root)?,
         file: target_folder(root).join("workers"),
         options,

@@ -3,7 +3,7 @@
 
 use super::singlestep::{ENVIRONMENT, compile};
 use super::stepper::{ptrace, registers, start, wait};
-use crate::counter::build_example_of;
+use crate::counter::build_example;
 use crate::folder::Folder;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
@@ -38,7 +38,7 @@ const WINDOWS: [(u64, u64, u64); 3] = [(0, 0, 1), (1003, 777, 100), (5, 1, 500)]
 /// # Errors
 /// At the first instruction that differs.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
-    let streams = build_example_of(root, "timewise-replay", "streams")?;
+    let streams = build_example(root, "streams")?;
     let scratch = Folder::of(root, "accesses")?;
     super::fix_addresses()?;
     println!(

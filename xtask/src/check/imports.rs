@@ -4,8 +4,8 @@
 //! Two functions whose shares differ by less than sampling can tell may change places: a function that is
 //! among the ten of one only must be as hot as the tenth of the other, within the error of both.
 
-use crate::counter::target_folder;
 use crate::folder::Folder;
+use crate::profiler::Profiler;
 use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use serde_json::Value;
@@ -60,9 +60,7 @@ struct Ranking {
 /// If they differ by more than sampling explains, or something cannot be run.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let folder = Folder::of(root, "import")?;
-    let built = Command::new(env!("CARGO")).args(["build", "--quiet", "--locked", "-p", "timewise"]).status();
-    ensure!(built.context("cargo")?.success(), "timewise does not build");
-    let timewise = target_folder(root).join("debug/timewise");
+    let timewise = Profiler::build(root)?.program;
     let input = folder.join("input");
     make_input(root, &input)?;
     for name in &options.names {

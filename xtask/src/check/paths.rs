@@ -3,7 +3,7 @@
 //! finds out of them, and what both would execute for that (TPP, tables 1 to 4, figures 3 and 9).
 
 use crate::bench::table::Destination;
-use crate::counter::build_example_of;
+use crate::counter::build_example;
 use crate::folder::Folder;
 use crate::suite::{self, Expected, Size, execute};
 use anyhow::{Context, Result, ensure};
@@ -101,7 +101,7 @@ pub fn run(root: &Path, options: &Options) -> Result<()> {
     // Before the hour of work that it would be for.
     options.into.check(TABLE)?;
     let scratch = Folder::of(root, "paths")?;
-    let program = build_example_of(root, "timewise-paths", "paths")?;
+    let program = build_example(root, "paths")?;
     let file = scratch.join("report");
     let prefix = [&program, &file].map(|path| path.to_string_lossy().into_owned());
     let work = suite::work_folder(root)?;

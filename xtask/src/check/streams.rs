@@ -3,7 +3,7 @@
 
 use super::torture::{Case, Outcome};
 use super::transparency::{both, execute, select};
-use crate::counter::build_example_of;
+use crate::counter::build_example;
 use crate::folder::Folder;
 use crate::suite;
 use anyhow::{Result, ensure};
@@ -67,7 +67,7 @@ impl Report {
 /// If anything differs.
 pub fn run(root: &Path, options: &Options) -> Result<()> {
     let scratch = Folder::of(root, "streams")?;
-    let program = build_example_of(root, "timewise-replay", "streams")?;
+    let program = build_example(root, "streams")?;
     let report = scratch.join("report");
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut prefix = vec![text(&program)];

@@ -1,7 +1,8 @@
-//! `cargo xtask tidy`: the rules of the house that a machine can check. Also a test.
+//! `cargo xtask tidy`: the rules of the house that a machine can check. Also a test (`xtask/tests/tidy.rs`).
 
 mod layering;
 mod sources;
+mod testing;
 
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -25,16 +26,6 @@ pub fn run(root: &Path) -> Result<()> {
 fn faults(root: &Path, files: &[String]) -> Result<Vec<String>> {
     let mut faults = layering::faults(root)?;
     faults.extend(sources::faults(root, files)?);
+    faults.extend(testing::faults(root, files)?);
     Ok(faults)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn the_house_is_tidy() {
-        let root = crate::root();
-        let files = super::sources::tracked(&root).unwrap();
-        let faults = super::faults(&root, &files).unwrap();
-        assert!(faults.is_empty(), "{}", faults.join("\n"));
-    }
 }

@@ -1,5 +1,4 @@
 //! Running `timewise` as its users do.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -13,10 +12,9 @@ pub struct Place {
     within: &'static str,
 }
 
-/// A working directory with the program that walks through a table. What it executes before it begins depends on how
-/// many variables there are: programs find next to none, so that what is known of that holds everywhere.
+/// A working directory with the program that walks through a table.
 pub fn walk() -> Place {
-    let place = Place { within: "env -i PATH=\"$PATH\"", ..Place::new() };
+    let place = Place::with_few_variables();
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/walk.c");
     let outcome = place.shell(&format!("cc -O2 -g -static '{source}' -o walk"));
     assert_eq!(outcome.status, Some(0), "{}", outcome.stderr);
@@ -123,6 +121,12 @@ impl Place {
     /// A new one.
     pub fn new() -> Place {
         Place { folder: tempfile::tempdir().unwrap(), within: "" }
+    }
+
+    /// A new one where programs find next to no variables: what they execute before they begin depends on how many there
+    /// are, and what is known of that holds everywhere.
+    pub fn with_few_variables() -> Place {
+        Place { within: "env -i PATH=\"$PATH\"", ..Place::new() }
     }
 
     /// Where it is.

@@ -1,5 +1,4 @@
 //! Loops that cores execute.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use timewise_core_model::{Code, Core, Processor, Totals};
 use timewise_replay::Access;

@@ -87,8 +87,7 @@ mod tests {
     #[test]
     fn lines_are_understood() {
         let text = "openat(AT_FDCWD, \"\"..., O_RDONLY) = 3\n\
-                    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = 0x10\n\
- > /none [0x10]\n\
+                    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, 3, 0) = 0x10\n > /none [0x10]\n\
                     access(\"\"..., R_OK)          = -1 ENOENT (No such file or directory)\n\
                     fcntl(1, F_GETFL)           = 0x8001 (flags O_WRONLY|O_LARGEFILE)\n\
                     pause()     = ? ERESTARTNOHAND (To be restarted if no handler)\n\

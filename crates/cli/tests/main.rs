@@ -1,0 +1,33 @@
+//! Tests of the command, in one program: it is linked once, and while some of them wait others work.
+
+mod activated;
+mod announced;
+mod attach;
+mod bad_input;
+mod branches;
+mod code_quality;
+mod command;
+mod commit_traces;
+mod damaged_profiles;
+mod event_trees;
+mod exchange;
+mod figures;
+mod given_back;
+mod hidden;
+mod killed;
+mod limits;
+mod names;
+mod ostrace;
+mod ostrace_attached;
+mod passed_on;
+mod paths;
+mod sampling;
+mod settings;
+mod simpoint;
+mod simulate;
+mod simulated_windows;
+mod switching;
+mod totals;
+mod turns;
+mod twice;
+mod verify;
