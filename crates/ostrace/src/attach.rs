@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use timewise_profile::{Exit, Profile, RunKind};
-use timewise_target::awaited::{self, Awaited, Child};
+use timewise_target::child::{self, Awaited};
 use timewise_target::group::apart;
 use timewise_target::run::{self, ATTACH_TO_EACH, Period};
 use timewise_target::subject::Subject;
@@ -30,7 +30,7 @@ pub fn attach(
     let failed = |what| move |cause| RecordError::System { what, cause };
     let subject = Subject::of(pid as u32).map_err(failed("look at it"))?;
     let others = run::others_not_observed(pid, ATTACH_TO_EACH);
-    let (ender, awaited) = awaited::pair().map_err(failed("make a pipe"))?;
+    let (ender, awaited) = child::awaited().map_err(failed("make a pipe"))?;
     let has_ended = AtomicBool::new(false);
     let began = OnceLock::new();
     let is_over = || began.get().is_some_and(|began: &Instant| began.elapsed() >= time);
@@ -66,7 +66,7 @@ fn recorded(
     began: &OnceLock<Instant>,
 ) -> Result<Recorder, RecordError> {
     let failed = |what| move |cause| RecordError::System { what, cause };
-    let child = Child::begin(awaited).map_err(failed("make a process"))?;
+    let child = awaited.child().map_err(failed("make a process"))?;
     let threads = tracees::seize_running(pid)?;
     let mut recorder = Recorder::new(pid, options.most_events, options.stacks);
     recorder.began();

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
+use timewise_target::child::Child;
 use timewise_target::group::apart;
 use timewise_target::{cpu_time::monotonic_ns, tracees};
 
@@ -43,15 +44,15 @@ pub fn price(stacks: bool) -> io::Result<Price> {
         let (told, tells) = io::pipe()?;
         let (waits, go) = io::pipe()?;
         let (mut told, mut go) = (File::from(OwnedFd::from(told)), File::from(OwnedFd::from(go)));
-        let caller = Caller::start(tells.into(), waits.into())?;
+        let caller = caller(tells.into(), waits.into())?;
         let native = quick(&mut told)?;
-        tracees::seize(caller.0)?;
+        tracees::seize(caller.pid())?;
         go.write_all(&[0])?;
-        let mut recorder = Recorder::new(caller.0, CALLS as usize * (ROWS + 1), stacks);
+        let mut recorder = Recorder::new(caller.pid(), CALLS as usize * (ROWS + 1), stacks);
         await_first_stop()?;
-        recorder.follow(caller.0)?;
+        recorder.follow(caller.pid())?;
         // It has ended, and we took note of that.
-        std::mem::forget(caller);
+        caller.has_ended();
         Ok(Price { native, recorded: quick(&mut told)? })
     })
 }
@@ -70,43 +71,16 @@ fn quick(told: &mut File) -> io::Result<Duration> {
 }
 
 /// A child that calls the system, says what it took, waits, calls again, and ends.
-struct Caller(libc::pid_t);
-
-impl Caller {
-    fn start(tells: OwnedFd, waits: OwnedFd) -> io::Result<Caller> {
-        // SAFETY: the child makes system calls only, which is allowed after a fork of several threads; it never
-        // returns.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                // SAFETY: the set is a live local; the others take no memory.
-                unsafe {
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                    let mut all: libc::sigset_t = std::mem::zeroed();
-                    libc::sigfillset(&mut all);
-                    libc::sigprocmask(libc::SIG_BLOCK, &all, std::ptr::null_mut());
-                }
-                call_and_tell(&tells);
-                let mut byte = 0_u8;
-                // SAFETY: fills one byte that is there.
-                unsafe { libc::read(waits.as_raw_fd(), (&raw mut byte).cast(), 1) };
-                call_and_tell(&tells);
-                // SAFETY: ends the process.
-                unsafe { libc::_exit(0) }
-            }
-            pid => Ok(Caller(pid)),
-        }
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        // SAFETY: these pass no memory but an optional result that is not wanted; the process is our child.
-        unsafe {
-            libc::kill(self.0, libc::SIGKILL);
-            libc::waitpid(self.0, std::ptr::null_mut(), libc::__WALL);
-        }
-    }
+fn caller(tells: OwnedFd, waits: OwnedFd) -> io::Result<Child> {
+    let call = || {
+        call_and_tell(&tells);
+        let mut byte = 0_u8;
+        // SAFETY: fills one byte that is there.
+        unsafe { libc::read(waits.as_raw_fd(), (&raw mut byte).cast(), 1) };
+        call_and_tell(&tells);
+    };
+    // SAFETY: these are system calls.
+    unsafe { Child::begin(call) }
 }
 
 /// Without memory of its own, as other threads may have been at it when the process was forked.

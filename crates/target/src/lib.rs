@@ -4,8 +4,8 @@
 
 pub mod address_space;
 pub mod attachable;
-pub mod awaited;
 pub mod bystander;
+pub mod child;
 #[cfg(test)]
 mod compiled;
 pub mod control_groups;

@@ -67,3 +67,27 @@ pub enum OsEventKind {
     /// A thread's last.
     End,
 }
+
+impl OsEventKind {
+    /// All of them.
+    pub const ALL: [OsEventKind; 6] = [
+        OsEventKind::Begin,
+        OsEventKind::Exec,
+        OsEventKind::Image,
+        OsEventKind::Call,
+        OsEventKind::Signal,
+        OsEventKind::End,
+    ];
+
+    /// What it is called in files and for programs.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OsEventKind::Begin => "begin",
+            OsEventKind::Exec => "exec",
+            OsEventKind::Image => "image",
+            OsEventKind::Call => "call",
+            OsEventKind::Signal => "signal",
+            OsEventKind::End => "end",
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::load::LoadCause;
 use super::reader::Reader;
-use super::table::{Bytes, Table, name_of};
+use super::table::{Bytes, Table};
 use crate::model::{NameId, OsEvent, OsEventKind, Profile, StackId, ThreadId};
 use rusqlite::{Connection, Result, params};
 
@@ -23,15 +23,6 @@ pub const OS_EVENTS: Table = Table {
     ],
 };
 
-const KINDS: [(OsEventKind, &str); 6] = [
-    (OsEventKind::Begin, "begin"),
-    (OsEventKind::Exec, "exec"),
-    (OsEventKind::Image, "image"),
-    (OsEventKind::Call, "call"),
-    (OsEventKind::Signal, "signal"),
-    (OsEventKind::End, "end"),
-];
-
 /// Writes all rows of this file's tables.
 pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
     let mut insert = OS_NAMES.insert(database)?;
@@ -42,7 +33,7 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
     for event in &profile.os_events {
         insert.execute(params![
             event.thread.0,
-            name_of(&KINDS, event.kind),
+            event.kind.name(),
             event.name.map(|id| id.0),
             event.object.map(|id| id.0),
             event.begin_ns as i64,
@@ -58,10 +49,11 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
 /// Reads all rows of this file's tables.
 pub fn read(reader: &mut Reader, profile: &mut Profile) -> Result<(), LoadCause> {
     profile.os_names = reader.read_numbered(&OS_NAMES, |columns| columns.take_bytes())?;
+    let kinds = OsEventKind::ALL.map(|kind| (kind, kind.name()));
     profile.os_events = reader.read(&OS_EVENTS, |columns| {
         Ok(OsEvent {
             thread: ThreadId(columns.take()?),
-            kind: columns.take_named(&KINDS)?,
+            kind: columns.take_named(&kinds)?,
             name: columns.take::<Option<u32>>()?.map(NameId),
             object: columns.take::<Option<u32>>()?.map(NameId),
             begin_ns: columns.take_u64()?,

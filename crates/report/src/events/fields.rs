@@ -5,7 +5,7 @@ use super::label;
 use crate::csv;
 use serde::Serialize;
 use timewise_eventtree::{CodeOf, CommonEvent, Comparison, Differing, LaneTree, Measured, NodeId};
-use timewise_profile::{OsEventKind, Profile};
+use timewise_profile::Profile;
 
 /// Name and version of the JSON's schema. The number changes when a field changes its meaning or goes; new
 /// fields do not change it.
@@ -100,7 +100,7 @@ impl DifferingFields {
     fn new(row: &Differing, made_by: Vec<String>) -> DifferingFields {
         let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
         DifferingFields {
-            kind: kind(row.kind),
+            kind: row.kind.name(),
             name: text(&row.name),
             events: row.events.into(),
             call_ns: row.call_ns.into(),
@@ -111,20 +111,9 @@ impl DifferingFields {
     }
 }
 
-fn kind(kind: OsEventKind) -> &'static str {
-    match kind {
-        OsEventKind::Begin => "begin",
-        OsEventKind::Exec => "exec",
-        OsEventKind::Image => "image",
-        OsEventKind::Call => "call",
-        OsEventKind::Signal => "signal",
-        OsEventKind::End => "end",
-    }
-}
-
 fn event(profile: &Profile, common: &CommonEvent) -> Event {
     Event {
-        kind: kind(common.event.kind),
+        kind: common.event.kind.name(),
         name: label::name(profile, common.event.name),
         object: label::object(profile, common),
     }
