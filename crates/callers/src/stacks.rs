@@ -53,7 +53,7 @@ impl Stacks {
 /// What must be said of so many stacks for which there was no room; nothing of none.
 pub fn stacks_left_out(stacks: u64) -> Option<String> {
     (stacks > 0)
-        .then(|| format!("{stacks} call stacks were not kept: all different ones take too much memory"))
+        .then(|| format!("{stacks} call stacks were not kept: all different ones take too much memory; record less at a time"))
 }
 
 #[cfg(test)]

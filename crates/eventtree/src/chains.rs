@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
-use timewise_flow::FunctionMap;
 use timewise_flow::names::Names;
 use timewise_flow::waiting::Programs;
 use timewise_isa::reaches;
@@ -57,7 +56,6 @@ pub type CodeOf<'a> = &'a dyn Fn(&Profile, &Function) -> Option<Vec<u8>>;
 pub struct Chains<'a> {
     profile: &'a Profile,
     code: CodeOf<'a>,
-    functions: FunctionMap<'a>,
     names: Names<'a>,
     programs: Programs,
     /// The functions at each call, outermost first.
@@ -76,7 +74,6 @@ impl<'a> Chains<'a> {
         Chains {
             profile,
             code,
-            functions: FunctionMap::new(profile),
             names: Names::of(profile),
             programs: Programs::of(profile),
             frames: HashMap::new(),
@@ -165,8 +162,8 @@ impl<'a> Chains<'a> {
     }
 
     fn has_way(&self, from: Place, to: Place) -> Option<bool> {
-        let id = self.functions.at(from.call_before())?;
-        if self.functions.at(to.call_before()) != Some(id) {
+        let id = self.names.function(from.call_before())?;
+        if self.names.function(to.call_before()) != Some(id) {
             return Some(false);
         }
         let function = &self.profile.functions[id.index()];

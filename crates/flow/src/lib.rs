@@ -80,6 +80,6 @@ pub use frames::{Frame, Frames};
 pub use graph::Graph;
 pub use loops::{Forest, Loop, LoopId};
 pub use modelled::{Modelled, ModelledCost};
-pub use routine::{FunctionMap, Routine, RoutineId};
+pub use routine::{Routine, RoutineId};
 pub use totals::{Total, Totals};
 pub use work::Mismatch;

@@ -2,7 +2,7 @@
 
 use crate::place_name;
 use crate::routine::FunctionMap;
-use timewise_profile::{Place, Profile};
+use timewise_profile::{FunctionId, Place, Profile};
 
 /// What code is called at any place of a profile.
 pub struct Names<'a> {
@@ -23,7 +23,12 @@ impl Names<'_> {
 
     /// The function that holds a place, if one is known to.
     pub fn named(&self, place: Place) -> Option<&str> {
-        self.functions.at(place).map(|id| &self.profile.functions[id.index()].name[..])
+        self.function(place).map(|id| &self.profile.functions[id.index()].name[..])
+    }
+
+    /// Its row, likewise.
+    pub fn function(&self, place: Place) -> Option<FunctionId> {
+        self.functions.at(place)
     }
 }
 

@@ -4,10 +4,7 @@ use std::collections::HashMap;
 use timewise_callers::{End, Innermost, Modules, Stacks, Unwinder, present_mappings};
 use timewise_profile::{CallStackMethod, CallStacks, Module, Offset, Place, StackId, StackNode};
 use timewise_target::address_space::AddressSpace;
-use timewise_target::trace::Tracee;
-
-/// The code segment of 64-bit programs.
-const LONG_MODE: u64 = 0x33;
+use timewise_target::trace::{LONG_MODE, Tracee};
 
 /// The call stacks of a recording.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Children that do a little work for us, in system calls alone.
+//! Children that do a little work for us, without memory of their own.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,7 +16,7 @@ impl Child {
     /// The system's.
     ///
     /// # Safety
-    /// What it does may make system calls only: of memory and locks, other threads may have been in the middle.
+    /// What it does may compute and make system calls only: of memory and locks, other threads may have been in the middle.
     pub unsafe fn begin(work: impl FnOnce()) -> io::Result<Child> {
         let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         // SAFETY: both sets are live locals, the first of which is filled before it is read.

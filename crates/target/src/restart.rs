@@ -4,7 +4,7 @@
 //! the kernel, which hides that from the program. Some give `EINTR` instead, which a program that handles no
 //! signal need not expect: those we have the kernel make again.
 
-use crate::trace::{Registers, SYSCALL, Tracee};
+use crate::trace::{LONG_MODE, Registers, SYSCALL, Tracee};
 
 /// The kernel's own results for "make the call again": if a handler of a signal ran, then only if it asks for that;
 /// in any case; unless a handler ran, then it is `EINTR`; and by a call that knows how much of it is done.
@@ -13,9 +13,6 @@ const RESTART_ALWAYS: i64 = -513;
 const RESTART_IF_NO_HANDLER: i64 = -514;
 const CONTINUE: i64 = -516;
 const INTERRUPTED: i64 = -(libc::EINTR as i64);
-
-/// The code segment of 64-bit programs.
-const LONG_MODE: u64 = 0x33;
 
 /// Calls that wait without any effect and can give `EINTR` for a mere stop. `close` is not among them, and others
 /// that did something before they were interrupted.

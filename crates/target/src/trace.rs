@@ -7,6 +7,9 @@ use std::ops::Range;
 /// The program's registers as `ptrace` gives them.
 pub type Registers = libc::user_regs_struct;
 
+/// The code segment of 64-bit programs.
+pub const LONG_MODE: u64 = 0x33;
+
 /// The vector registers, likewise.
 pub type Vectors = libc::user_fpregs_struct;
 

@@ -9,6 +9,8 @@ use std::time::Duration;
 use timewise_target::group::{Group, apart};
 use timewise_target::perf::{FileIdentity, RawMapping};
 
+/// Says that this is the process of our own, which calls itself and waits.
+const BE_DEEP: &str = "TIMEWISE_TEST_BE_DEEP";
 /// How deep the process of our own calls itself.
 const DEPTH: u64 = 40;
 /// No larger is the function that does.
@@ -29,19 +31,13 @@ fn deep(left: u64, bytes: [u8; 300]) -> u64 {
     black_box(deep(left - 1, black_box(bytes))) + u64::from(black_box(bytes)[7])
 }
 
-/// What the process of our own does: no test.
-#[test]
-#[ignore = "it waits to be killed"]
-fn waits_deep() {
-    deep(DEPTH, [0; 300]);
-}
-
 struct Deep(Child);
 
 impl Deep {
     fn begin() -> Deep {
         let mut own = Command::new(std::env::current_exe().unwrap());
-        own.args(["--exact", "unwind::tests::waits_deep", "--ignored", "--nocapture"]);
+        own.args(["--exact", "unwind::tests::callers_of_a_thread_that_stands_are_found", "--nocapture"]);
+        own.env(BE_DEEP, "");
         let mut child = own.stdout(Stdio::piped()).spawn().unwrap();
         let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
         let mut line = Vec::new();
@@ -68,6 +64,9 @@ fn space_of(pid: u32, modules: &mut Modules) -> AddressSpace {
 
 #[test]
 fn callers_of_a_thread_that_stands_are_found() {
+    if std::env::var_os(BE_DEEP).is_some() {
+        deep(DEPTH, [0; 300]);
+    }
     let child = Deep::begin();
     let pid = child.0.id();
     let mut modules = Modules::default();

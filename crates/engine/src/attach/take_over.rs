@@ -18,11 +18,8 @@ use timewise_target::locking::{self, Locks};
 use timewise_target::maps;
 use timewise_target::restart::rewound;
 use timewise_target::rseq::{self, Registration};
-use timewise_target::trace::{Registers, Tracee};
+use timewise_target::trace::{LONG_MODE, Registers, Tracee};
 use timewise_target::user_dispatch::{self, Dispatch};
-
-/// The code segment of 64-bit programs.
-const LONG_MODE: u64 = 0x33;
 
 /// A thread as it was found.
 struct Found {

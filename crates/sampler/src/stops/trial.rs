@@ -4,6 +4,7 @@ use super::SOON;
 use crate::core_clock::run_chain;
 use std::io;
 use std::time::{Duration, Instant};
+use timewise_target::child::Child;
 use timewise_target::halt::{Found, Halt};
 
 /// Stops of which one of the quickest quarter counts: others waited for a processor.
@@ -18,13 +19,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// # Errors
 /// The system's, if it does not let us stop our own children.
 pub fn cost_of_stop() -> io::Result<Duration> {
-    let busy = Busy::start()?;
+    let busy = busy()?;
     let begun = Instant::now();
     let mut took = Vec::new();
     while took.is_empty() || (took.len() < STOPS && begun.elapsed() < PATIENCE) {
         std::thread::sleep(PAUSE);
         let asked = Instant::now();
-        let mut found = Halt::ask(busy.0, busy.0, busy.0)?.poll();
+        let mut found = Halt::ask(busy.pid(), busy.pid(), busy.pid())?.poll();
         while let Found::Pending(halt) = found {
             match asked.elapsed() < SOON {
                 true => std::thread::yield_now(),
@@ -43,34 +44,12 @@ pub fn cost_of_stop() -> io::Result<Duration> {
 }
 
 /// A child that computes until it is dropped.
-struct Busy(libc::pid_t);
-
-impl Busy {
-    fn start() -> io::Result<Busy> {
-        // SAFETY: the child makes a system call without memory and computes in registers, which is allowed after
-        // a fork of several threads; it never returns.
-        match unsafe { libc::fork() } {
-            -1 => Err(io::Error::last_os_error()),
-            0 => {
-                // SAFETY: as above.
-                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
-                loop {
-                    run_chain(1000);
-                }
-            }
-            pid => Ok(Busy(pid)),
-        }
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        // SAFETY: these pass no memory but an optional result that is not wanted; the process is our child.
-        unsafe {
-            libc::kill(self.0, libc::SIGKILL);
-            libc::waitpid(self.0, std::ptr::null_mut(), libc::__WALL);
-        }
-    }
+fn busy() -> io::Result<Child> {
+    let compute = || loop {
+        run_chain(1000);
+    };
+    // SAFETY: it computes in registers.
+    unsafe { Child::begin(compute) }
 }
 
 #[cfg(test)]
