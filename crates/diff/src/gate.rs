@@ -6,14 +6,14 @@
 //! cpu-time>2%                      CPU time, the kernel's for the program included, as the system accounts it
 //! time-by-count>1%                 what of it comes from code that ran more often, or is new
 //! instructions>0.5%                instructions executed
-//! modelled-cycles>1%              cycles of a modelled core, which timewise simulate stored
+//! modelled-cycles>1%               cycles of a modelled core, which timewise simulate stored
 //! function:hash_lookup time>5%     the same of one function, without its callees
 //! ```
 //!
 //! A gate fails where what it names grew by more than the given share of its value in BASE, and where that is
 //! no noise: the lower limit of the 95 % interval must exceed the share. With one run on each side, where noise is
-//! assumed, it is the limit at the level of findings, of `time`, `elapsed` and `cpu-time`. Instructions have no interval, and modelled
-//! cycles only where they are estimated from windows of other work on each side.
+//! assumed, it is the limit at the level of findings, of `time`, `elapsed` and `cpu-time`. Instructions have no
+//! interval, and modelled cycles only where they are estimated from windows of other work on each side.
 
 use crate::change::{Change, Difference};
 use crate::comparison::Comparison;
@@ -30,6 +30,7 @@ use timewise_flow::naming::{WAYS, similar};
 use timewise_flow::windows::FEWEST;
 use timewise_flow::{Estimate, RoutineId};
 use timewise_profile::ends::{EndedOtherwise, ended_otherwise};
+use timewise_profile::limit::Limit;
 
 /// What must not grow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,7 +76,7 @@ pub struct Gate {
     /// What of it.
     pub metric: Metric,
     /// By which share of its value in BASE it may grow.
-    pub limit: f64,
+    pub limit: Limit,
 }
 
 /// Why a condition is none, or cannot be judged.
@@ -150,12 +151,9 @@ impl FromStr for Gate {
 
     fn from_str(text: &str) -> Result<Gate, GateError> {
         let wrong = || GateError::Grammar(text.to_string());
-        // Names of templates hold this character as well, so the last one counts.
-        let (left, right) = text.rsplit_once('>').ok_or_else(wrong)?;
-        let percent: f64 =
-            right.trim().strip_suffix('%').ok_or_else(wrong)?.trim().parse().map_err(|_| wrong())?;
-        let (function, metric) = match left.trim().strip_prefix("function:") {
-            None => (None, left.trim()),
+        let (what, limit) = Limit::split(text).ok_or_else(wrong)?;
+        let (function, metric) = match what.strip_prefix("function:") {
+            None => (None, what),
             Some(rest) => {
                 let (name, metric) = rest.rsplit_once(char::is_whitespace).ok_or_else(wrong)?;
                 (Some(name.trim().to_string()), metric)
@@ -164,8 +162,8 @@ impl FromStr for Gate {
         let metric = Metric::NAMES.iter().find(|(name, _)| *name == metric).ok_or_else(wrong)?.1;
         let is_of_code = !matches!(metric, Metric::Elapsed | Metric::CpuTime);
         let is_one = |function: &String| !function.is_empty() && is_of_code;
-        let is_sound = percent.is_finite() && percent >= 0.0 && function.as_ref().is_none_or(is_one);
-        is_sound.then_some(Gate { function, metric, limit: percent / 100.0 }).ok_or_else(wrong)
+        let is_sound = function.as_ref().is_none_or(is_one);
+        is_sound.then_some(Gate { function, metric, limit }).ok_or_else(wrong)
     }
 }
 
@@ -174,8 +172,7 @@ impl fmt::Display for Gate {
         if let Some(function) = &self.function {
             write!(formatter, "function:{function} ")?;
         }
-        // Rounded where the binary fraction is not the decimal one.
-        write!(formatter, "{}>{}%", self.metric, (self.limit * 1e8).round() / 1e6)
+        write!(formatter, "{}{}", self.metric, self.limit)
     }
 }
 
@@ -240,9 +237,9 @@ impl Gate {
 
     fn verdict(&self, old: f64, grown: Grown) -> Verdict {
         let (estimate, confidence, least_seen) = match grown {
-            Grown::Exactly(value) => (Estimate { value, low: value, high: value }, 1.0, self.limit * old),
+            Grown::Exactly(value) => (Estimate { value, low: value, high: value }, 1.0, self.limit.0 * old),
             Grown::Within(interval) => {
-                (interval.estimate, interval.confidence, interval.least_seen(self.limit * old))
+                (interval.estimate, interval.confidence, interval.least_seen(self.limit.0 * old))
             }
         };
         let mut growth = shares(old, estimate);
@@ -253,7 +250,7 @@ impl Gate {
             // It was there, and so seldom that no sample fell on it: it may have taken that much.
             growth.low = shares(interval.most_subtracted, estimate).low;
         }
-        let fails = growth.low > self.limit;
+        let fails = growth.low > self.limit.0;
         Verdict { growth, grown: estimate.value, confidence, least_seen: share(old, least_seen), fails }
     }
 
@@ -389,7 +386,10 @@ mod tests {
         }
         assert_eq!(" time > 2 % ".parse::<Gate>(), "time>2%".parse::<Gate>());
         let gate: Gate = "function:f time>5%".parse().unwrap();
-        assert_eq!((gate.function.as_deref(), gate.metric, gate.limit), (Some("f"), Metric::Time, 0.05));
+        assert_eq!(
+            (gate.function.as_deref(), gate.metric, gate.limit),
+            (Some("f"), Metric::Time, Limit(0.05))
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::estimate::{Difference, Estimate};
 use std::fmt;
 use std::str::FromStr;
 use timewise_profile::ends::{EndedOtherwise, ended_otherwise};
+use timewise_profile::limit::Limit;
 use timewise_profile::{OsEvent, Profile, RunKind};
 
 /// What must not grow.
@@ -32,7 +33,7 @@ pub struct Gate {
     /// What must not grow.
     pub metric: Metric,
     /// By which share of its mean in BASE it may grow.
-    pub limit: f64,
+    pub limit: Limit,
 }
 
 /// How a condition was judged.
@@ -70,10 +71,8 @@ impl FromStr for Gate {
 
     fn from_str(text: &str) -> Result<Gate, GateError> {
         let wrong = || GateError::Grammar(text.to_string());
-        let (left, right) = text.split_once('>').ok_or_else(wrong)?;
-        let percent = right.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
-        let percent: f64 = percent.parse().map_err(|_| wrong())?;
-        let metric = match left.trim() {
+        let (what, limit) = Limit::split(text).ok_or_else(wrong)?;
+        let metric = match what {
             "elapsed" => Metric::Elapsed,
             "events" => Metric::Events,
             calls => match calls.strip_prefix("calls:").map(str::trim) {
@@ -81,20 +80,18 @@ impl FromStr for Gate {
                 _ => return Err(wrong()),
             },
         };
-        let is_sound = percent.is_finite() && percent >= 0.0;
-        is_sound.then_some(Gate { metric, limit: percent / 100.0 }).ok_or_else(wrong)
+        Ok(Gate { metric, limit })
     }
 }
 
 impl fmt::Display for Gate {
     fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        // Rounded where the binary fraction is not the decimal one.
-        let percent = (self.limit * 1e8).round() / 1e6;
         match &self.metric {
-            Metric::Elapsed => write!(formatter, "elapsed>{percent}%"),
-            Metric::Events => write!(formatter, "events>{percent}%"),
-            Metric::Calls(name) => write!(formatter, "calls:{name}>{percent}%"),
+            Metric::Elapsed => formatter.write_str("elapsed")?,
+            Metric::Events => formatter.write_str("events")?,
+            Metric::Calls(name) => write!(formatter, "calls:{name}")?,
         }
+        self.limit.fmt(formatter)
     }
 }
 
@@ -122,7 +119,7 @@ impl Gate {
         }
         // A number of events is exact of the one run that there is.
         let least = difference.amount - difference.within.unwrap_or(0.0);
-        let fails = least > self.limit * base.mean;
+        let fails = least > self.limit.0 * base.mean;
         Ok(Verdict { base: base.mean, test: test.mean, difference, fails })
     }
 

@@ -11,6 +11,7 @@ mod append;
 mod check;
 mod conservation;
 pub mod ends;
+pub mod limit;
 mod model;
 pub mod store;
 

@@ -43,7 +43,7 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     let text = format!("{outcome}: {gate}: {found} ({interval})");
     // What is left unsaid by an interval wider than the limit.
     let width = growth.value - growth.low;
-    if verdict.fails || growth.low.is_infinite() || width <= gate.limit {
+    if verdict.fails || growth.low.is_infinite() || width <= gate.limit.0 {
         return text;
     }
     let unseen = match verdict.least_seen.is_finite() {

@@ -23,8 +23,8 @@ pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
     };
     let within = verdict.difference.within.filter(|_| verdict.base > 0.0);
     let unseen =
-        within.filter(|within| !verdict.fails && *within > gate.limit * verdict.base).map(|within| {
-            let least = percent(gate.limit + within / verdict.base);
+        within.filter(|within| !verdict.fails && *within > gate.limit.0 * verdict.base).map(|within| {
+            let least = percent(gate.limit.0 + within / verdict.base);
             format!("; growth of less than {least} would not be seen in these runs: add more of them")
         });
     let amounts = format!("{} → {}", amount(verdict.base), amount(verdict.test));
