@@ -1,13 +1,18 @@
 //! Trees of real programs.
 
+use std::path::Path;
 use std::process::Command;
 use timewise_engine::{Counted, Options};
 use timewise_profile::Profile;
 use timewise_target::launch::Launch;
 
 fn shell(script: &str, options: &Options) -> Counted {
-    let mut launch = Launch::new("/bin/sh");
-    launch.arguments = vec!["-c".into(), script.into()];
+    count("/bin/sh".as_ref(), &["-c", script], options)
+}
+
+fn count(program: &Path, arguments: &[&str], options: &Options) -> Counted {
+    let mut launch = Launch::new(program);
+    launch.arguments = arguments.iter().map(|&argument| argument.into()).collect();
     launch.stdout = std::process::Stdio::null();
     let counted = timewise_engine::count(launch, options).unwrap();
     assert_eq!(counted.failure, None);
@@ -107,5 +112,34 @@ fn blocks_do_not_overlap() {
         if (place.module, place.version) == (next.module, next.version) {
             assert!(place.offset.0 + pair[0].code.len() as u64 <= next.offset.0, "{pair:x?}");
         }
+    }
+}
+
+/// What children translate is there for those that are forked after them, and counts the same.
+#[test]
+fn what_siblings_execute_is_translated_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("siblings");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/siblings.c");
+    assert!(Command::new("cc").args(["-O2", source, "-o"]).arg(&program).status().unwrap().success());
+    for calls in [false, true] {
+        let options = Options { calls, ..Options::default() };
+        let [few, many] = ["3", "30"].map(|children| count(&program, &[children], &options));
+        let executed = |counted: &Counted| {
+            let threads = counted.profile.threads[1..].iter();
+            threads.map(|thread| thread.instructions).collect::<Vec<_>>()
+        };
+        assert_eq!(executed(&many).len(), 30);
+        assert!(executed(&many)[0] > Some(10_000));
+        assert_eq!(executed(&many), vec![executed(&many)[0]; 30]);
+        let costs = |child: usize| {
+            let process = many.profile.threads[child].process;
+            let of_child = many.profile.call_costs.iter().filter(move |cost| cost.process == process);
+            of_child.map(|cost| (cost.site, cost.callee, cost.instructions)).collect::<Vec<_>>()
+        };
+        assert_eq!(costs(1).is_empty(), !calls);
+        assert!((2..=30).all(|child| costs(child) == costs(1)), "calls cost as much in each child");
+        let [few, many] = [few, many].map(|counted| counted.translation.blocks);
+        assert!(many < few + 100, "{few} blocks for 3 children, {many} for 30");
     }
 }

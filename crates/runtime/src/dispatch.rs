@@ -8,12 +8,13 @@ use crate::forest::Vertex;
 use crate::heap::HEAP;
 use crate::indirect;
 use crate::kinds::{self, Mode, interval, window};
+use crate::lessons;
 use crate::link::{self, Led, Way};
 use crate::paths;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::signal;
-use crate::state::{Block, Exit, PROCESS, Process};
+use crate::state::{Block, Exit, PROCESS, Process, Site};
 use crate::stopwatch::timed;
 use crate::sys::memory;
 use crate::system_call::{self, user_dispatch};
@@ -111,7 +112,7 @@ pub fn go_native(area: &mut ThreadArea, address: u64, failure: Failure, mask: Op
 
 /// The block at `address`, translated if need be, if something leads there with that right before it. `None` if there is
 /// no instruction.
-fn block_at(
+pub fn block_at(
     process: &mut Process,
     address: u64,
     way: Option<Way>,
@@ -217,6 +218,7 @@ fn follow_exit(process: &mut Process, area: &mut ThreadArea, number: u32) -> Res
         return found.map(|_| None);
     };
     let goal = link::exit(process, number, to, led)?;
+    lessons::report(process, from, kind, to);
     calls::relink(process, area, from);
     Ok(Some(goal))
 }
@@ -245,8 +247,9 @@ fn follow_indirect(
         return Ok(Some(branch));
     };
     let goal = link::indirect(process, (table, index), target, to, led)?;
-    let site = indirect::site_of(table, index, target);
-    calls::relink(process, area, process.sites[site as usize].from);
+    let Site { from, kind } = process.sites[indirect::site_of(table, index, target) as usize];
+    lessons::report(process, from, kind, to);
+    calls::relink(process, area, from);
     Ok(Some(goal))
 }
 

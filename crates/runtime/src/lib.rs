@@ -26,6 +26,7 @@ pub mod guard;
 pub mod heap;
 pub mod indirect;
 pub mod kinds;
+mod lessons;
 pub mod link;
 mod live;
 pub mod marks;

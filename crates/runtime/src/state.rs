@@ -8,6 +8,7 @@ use crate::emit::{Toll, name_by_distance};
 use crate::forest::Vertex;
 use crate::indirect::{Switch, check_by_loop};
 use crate::kinds::{Kinds, Mode};
+use crate::lessons::Lessons;
 use crate::marks::Marks;
 use crate::paths::Paths;
 use crate::placing::Placing;
@@ -336,6 +337,8 @@ pub struct Process {
     pub starts: Starts,
     /// What is noted of rare edges from or to outside, by (from, executed, to).
     pub external: HashMap<(u32, u16, u32), Toll, BuildHasherDefault<AddressHasher>>,
+    /// What its family reports.
+    pub lessons: Lessons,
     /// The readable page that was read last, or [`NO_PAGE`]: most code lies on the same page as what was read before it.
     latest: u64,
 }
@@ -410,6 +413,7 @@ impl Process {
             beginnings: Beginnings::default(),
             starts: Starts::default(),
             external: HashMap::default(),
+            lessons: Lessons::default(),
             latest: NO_PAGE,
         }
     }

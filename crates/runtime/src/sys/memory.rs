@@ -5,7 +5,9 @@ use core::ops::Range;
 
 const READ_WRITE: u64 = 3;
 const READ_WRITE_EXECUTE: u64 = 7;
-const PRIVATE_ANONYMOUS_NORESERVE: u64 = 0x02 | 0x20 | 0x4000;
+const SHARED: u64 = 0x01;
+const PRIVATE: u64 = 0x02;
+const ANONYMOUS_NORESERVE: u64 = 0x20 | 0x4000;
 const FIXED_NOREPLACE: u64 = 0x10_0000;
 
 /// Maps fresh memory exactly at `address`, if nothing is there.
@@ -13,8 +15,19 @@ const FIXED_NOREPLACE: u64 = 0x10_0000;
 /// # Errors
 /// The kernel's: `EEXIST` if something is there.
 pub fn map_at(address: u64, size: u64, executable: bool) -> Result<(), Errno> {
-    let protection = if executable { READ_WRITE_EXECUTE } else { READ_WRITE };
-    let flags = PRIVATE_ANONYMOUS_NORESERVE | FIXED_NOREPLACE;
+    map(address, size, if executable { READ_WRITE_EXECUTE } else { READ_WRITE }, PRIVATE)
+}
+
+/// Likewise, memory that stays the same in processes that are forked.
+///
+/// # Errors
+/// Those of [`map_at`].
+pub fn map_shared_at(address: u64, size: u64) -> Result<(), Errno> {
+    map(address, size, READ_WRITE, SHARED)
+}
+
+fn map(address: u64, size: u64, protection: u64, sharing: u64) -> Result<(), Errno> {
+    let flags = sharing | ANONYMOUS_NORESERVE | FIXED_NOREPLACE;
     limit::make_room(size);
     // SAFETY: takes the place of no mapping.
     let got = unsafe { call(number::MMAP, [address, size, protection, flags, u64::MAX, 0]) }?;

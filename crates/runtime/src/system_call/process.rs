@@ -10,6 +10,7 @@ use crate::calls;
 use crate::dispatch::{enter, external, go_native};
 use crate::entry::{self, SYSCALL_LENGTH};
 use crate::kinds::{self, window};
+use crate::lessons;
 use crate::paths;
 use crate::signal as signals;
 use crate::state::{PROCESS, Process};
@@ -44,6 +45,7 @@ pub fn create(area: &mut ThreadArea) {
             // The kernel drops what the program ignores, but not while it is blocked: a child's end would interrupt calls
             // of other threads. What is ignored stays so as long as the lock is kept.
             signal::set_mask(mask | !signals::ignored(area));
+            lessons::learn(expect(process), area, area.position.load(Ordering::Relaxed));
             fork(expect(process), area)
         }),
         _ => PROCESS.with(|process| {
@@ -216,6 +218,7 @@ pub fn begin(area: &mut ThreadArea) {
         PROCESS.with(|process| {
             let process = expect(process);
             process.record = process.shared.process(area.process);
+            process.lessons.begin();
             process.record.pid.store(pid, Ordering::Release);
         });
     }
