@@ -41,9 +41,18 @@ impl Point {
 
     /// Where an edge leaves `block` after `executed` of its instructions.
     pub fn left(block: u32, executed: u16, blocks: &[BlockRecord]) -> Point {
-        let record = &blocks[block as usize];
+        Point::behind(block, executed, &blocks[block as usize])
+    }
+
+    /// Likewise, by the block's record.
+    pub fn behind(block: u32, executed: u16, record: &BlockRecord) -> Point {
         let passed = record.counter != NONE && executed >= record.counter_at;
         Point(2 * block + u32::from(passed))
+    }
+
+    /// Before the counter of a block that has one, and after it.
+    pub fn both(block: u32) -> [Point; 2] {
+        [Point(2 * block), Point(2 * block + 1)]
     }
 
     /// Its block.
@@ -56,7 +65,8 @@ impl Point {
         self.0.is_multiple_of(2) && blocks[self.block() as usize].counter != NONE
     }
 
-    fn index(self) -> usize {
+    /// Its place among the points of all blocks.
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -71,14 +81,15 @@ pub struct Equations<'a> {
 
 /// An unknown edge follows from the equation of one of its ends.
 #[derive(Clone, Copy, Debug)]
-struct Elimination {
-    edge: u32,
+pub struct Elimination {
+    /// Its number.
+    pub edge: u32,
     /// The end whose equation gives it.
-    by: Point,
+    pub by: Point,
     /// Its other end, if there is one.
-    other: Option<Point>,
+    pub other: Option<Point>,
     /// It leaves `by`.
-    leaves: bool,
+    pub leaves: bool,
 }
 
 impl<'a> Equations<'a> {
@@ -115,6 +126,11 @@ impl<'a> Equations<'a> {
             }
         }
         equations
+    }
+
+    /// The order, in which an edge comes after those that the other equation of its first end needs.
+    pub fn into_order(self) -> Vec<Elimination> {
+        self.order
     }
 
     fn ends(&self, edge: &EdgeRecord) -> (Option<Point>, Option<Point>) {

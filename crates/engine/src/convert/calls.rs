@@ -20,14 +20,14 @@ pub struct Cost {
     pub instructions: u64,
 }
 
-/// What the calls of a process image cost, whose blocks are these pieces, and whose edges were taken as its flows say, and
+/// What the calls of a process image cost, whose blocks are pieces, and whose edges were taken as its flows say, and
 /// how many of them nobody saw end whose costs count up to the end of the process.
 ///
 /// What is found of a call that was not made is left out: a thread was in it when the process was attached to, or was
 /// killed on its way into it. A process that was forked may have made its calls before.
 pub fn costs(
     (edges, flows): (&[EdgeRecord], &[Flow]),
-    pieces: &[PieceId],
+    piece: impl Fn(u32) -> PieceId,
     areas: &[Area],
     is_forked: bool,
 ) -> (Vec<Cost>, u64) {
@@ -46,7 +46,7 @@ pub fn costs(
         if edge.cost & HELD != 0 {
             slots.insert(counter + SLOT);
         }
-        let (from, to) = (pieces[edge.from as usize], pieces[edge.to as usize]);
+        let (from, to) = (piece(edge.from), piece(edge.to));
         let &mut (cost, _) = known.entry(counter).or_insert_with(|| {
             costs.push(Cost { from, to, instructions: 0 });
             was_made.push(is_forked);
@@ -73,7 +73,7 @@ pub fn costs(
         }
     }
     let mut was_made = was_made.into_iter();
-    costs.retain(|_| was_made.next() == Some(true));
+    costs.retain(|cost| was_made.next() == Some(true) && cost.instructions != 0);
     (costs, open)
 }
 
@@ -141,8 +141,7 @@ mod tests {
         let of = |taken: [u64; 3], is_forked| {
             let mut flows: Vec<Flow> = edges.iter().zip(taken).map(flow).collect();
             flow::merge(&mut flows);
-            let (costs, open) =
-                costs((&edges, &flows), &[0, 1, 2].map(PieceId), std::slice::from_ref(&area), is_forked);
+            let (costs, open) = costs((&edges, &flows), PieceId, std::slice::from_ref(&area), is_forked);
             assert_eq!(open, 0);
             costs.iter().map(|cost| (cost.from.0, cost.instructions)).collect::<Vec<_>>()
         };

@@ -21,6 +21,11 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// That of a thread that stopped for good after some instructions of a piece.
+    pub fn end(at: (PieceId, u16)) -> Flow {
+        Flow { from: Some(at), to: None, kind: EdgeKind::External, count: 1 }
+    }
+
     /// Whether it leaves its piece before the end.
     pub fn early(&self, pieces: &Pieces) -> Option<(PieceId, u16)> {
         self.from.filter(|&(piece, executed)| executed < pieces.get(piece).instructions)
@@ -47,6 +52,14 @@ pub fn kind(kind: u16) -> EdgeKind {
         // Overwritten code goes on in what stands there now, as if nothing had happened.
         _ => EdgeKind::Fallthrough,
     }
+}
+
+/// Adds them up, without what only seems to come from outside or to leave.
+pub fn simplify(pieces: &Pieces, flows: &mut Vec<Flow>) {
+    merge(flows);
+    rejoin(pieces, flows);
+    take_back(pieces, flows);
+    merge(flows);
 }
 
 /// Adds up flows of equal ends and kind, and leaves out those that never were.

@@ -7,6 +7,7 @@
 
 mod calls;
 mod flow;
+mod inheritance;
 mod intervals;
 mod partition;
 mod pieces;

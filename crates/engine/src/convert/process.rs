@@ -2,6 +2,7 @@
 
 use super::calls;
 use super::flow::{self, Flow};
+use super::inheritance::Inheritance;
 use super::pieces::{PieceId, Pieces};
 use super::rows::{ImageFlow, Rows};
 use super::translated::Translated;
@@ -13,7 +14,6 @@ use crate::unseen;
 use std::collections::HashMap;
 use timewise_abi::NONE;
 use timewise_abi::log::{BlockRecord, EdgeRecord};
-use timewise_profile::EdgeKind;
 
 /// Everything that was counted so far.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct Converter {
     pub paths: PathCounts,
     /// Each image's own blocks, by record.
     translated: HashMap<u64, Translated>,
+    /// What images begin with that were forked alike, once there were two, the latest first.
+    forks: Vec<(Fork, Option<Inheritance>)>,
     /// About how much all images executed: not less, and not more than [`MOST_EXECUTED`].
     executed: u128,
     /// If it was asked to keep that: what each image's blocks are, inherited ones first, by record.
@@ -39,6 +41,12 @@ pub struct Converter {
     /// Likewise, the row and thread of each thread area.
     pub threads: HashMap<u64, (usize, usize)>,
 }
+
+/// The parent's record, and how much of its logs was there.
+type Fork = (u64, [usize; 3]);
+
+/// So many forks are remembered.
+const MOST_FORKS: usize = 4;
 
 /// More than any program executes, and half of what a profile may say. Counters that a program wrote over may add up
 /// to more.
@@ -67,6 +75,7 @@ impl Converter {
             translated_in: (0, 0),
             paths: PathCounts::default(),
             translated: HashMap::new(),
+            forks: Vec::new(),
             executed: 0,
             kept: keep.then(HashMap::new),
             threads: HashMap::new(),
@@ -75,29 +84,23 @@ impl Converter {
 
     /// Takes in an image, whose row was found before, with the areas of its threads.
     pub fn add(&mut self, images: &Images, record: u64, areas: &[Area]) {
-        let mut code = Code::default();
-        for (ancestor, range) in images.parts(record, 0) {
+        for (ancestor, _) in images.parts(record, 0) {
             let translated = self.translated.entry(ancestor.record).or_default();
             translated.extend(&mut self.modules, &mut self.pieces, images, ancestor.record);
-            code.blocks.extend_from_slice(&ancestor.blocks[range.clone()]);
-            code.pieces.extend_from_slice(&translated.pieces[range]);
         }
-        // A process that still runs may have been about to log the blocks that an edge joins.
-        let known = |block: u32| block == NONE || (block as usize) < code.blocks.len();
-        for (ancestor, range) in images.parts(record, 1) {
-            let edges = ancestor.edges[range].iter().copied();
-            code.edges.extend(edges.filter(|edge| known(edge.from) && known(edge.to)));
-            code.is_forked |= ancestor.record != record;
-        }
-        let mut flow = code.flow(&self.pieces, record, areas);
+        let mut flow = self.flow_of_child(images, record, areas).unwrap_or_else(|| {
+            let code = self.code(images, record, |_| true);
+            let flow = code.flow(&self.pieces, record, areas);
+            if let Some(kept) = &mut self.kept {
+                kept.insert(record, code.pieces);
+            }
+            flow
+        });
         let executed = flow.executed(&self.pieces);
         if self.executed.saturating_add(executed) > MOST_EXECUTED {
             flow.disown();
         } else {
             self.executed += executed;
-        }
-        if let Some(kept) = &mut self.kept {
-            kept.insert(record, code.pieces);
         }
         self.balance.images += 1;
         self.balance.unbalanced += u32::from(flow.imbalance > 0);
@@ -107,6 +110,47 @@ impl Converter {
             let thread = |number| if is_one { first } else { first + number };
             self.threads.extend(numbered.map(|(number, area)| (area.offset, (row, thread(number)))));
         }
+    }
+
+    /// What an image executed that was forked where another one was, if that follows simply.
+    fn flow_of_child(&mut self, images: &Images, record: u64, areas: &[Area]) -> Option<ImageFlow> {
+        let image = images.get(record).filter(|image| image.inherited[0] > 0 && self.kept.is_none())?;
+        let begins_with = (image.parent, image.inherited);
+        let Some(at) = self.forks.iter().position(|(fork, _)| *fork == begins_with) else {
+            self.forks.truncate(MOST_FORKS - 1);
+            self.forks.insert(0, (begins_with, None));
+            return None;
+        };
+        let (_, known) = self.forks.remove(at);
+        let inherited = |part| part != record;
+        let known = known.unwrap_or_else(|| Inheritance::new(self.code(images, record, inherited)));
+        let own = self.code(images, record, |part| part == record);
+        let flow = known.flow(&own, &self.pieces, record, areas);
+        self.forks.insert(0, (begins_with, Some(known)));
+        flow
+    }
+
+    /// What an image logged and inherited, of these parts. Its edges name blocks by their numbers in all of that.
+    fn code(&self, images: &Images, record: u64, is_asked_for: impl Fn(u64) -> bool) -> Code {
+        let mut code = Code::default();
+        let mut count = 0;
+        for (ancestor, range) in images.parts(record, 0) {
+            count += range.len();
+            if is_asked_for(ancestor.record) {
+                code.blocks.extend_from_slice(&ancestor.blocks[range.clone()]);
+                code.pieces.extend_from_slice(&self.translated[&ancestor.record].pieces[range]);
+            }
+        }
+        // A process that still runs may have been about to log the blocks that an edge joins.
+        let known = |block: u32| block == NONE || (block as usize) < count;
+        for (ancestor, range) in
+            images.parts(record, 1).into_iter().filter(|part| is_asked_for(part.0.record))
+        {
+            let edges = ancestor.edges[range].iter().copied();
+            code.edges.extend(edges.filter(|edge| known(edge.from) && known(edge.to)));
+            code.is_forked |= ancestor.record != record;
+        }
+        code
     }
 
     /// Calls of which it is not known in full what they cost.
@@ -122,11 +166,13 @@ impl Converter {
 
 /// All that a process image could execute.
 #[derive(Debug, Default)]
-struct Code {
-    blocks: Vec<BlockRecord>,
+pub struct Code {
+    /// By number.
+    pub blocks: Vec<BlockRecord>,
     /// What each block is.
-    pieces: Vec<PieceId>,
-    edges: Vec<EdgeRecord>,
+    pub pieces: Vec<PieceId>,
+    /// Between them.
+    pub edges: Vec<EdgeRecord>,
     /// Whether some of it was executed before by the process that this one was forked from.
     is_forked: bool,
 }
@@ -149,12 +195,10 @@ impl Code {
         let imbalance = negative.chain(remaining).fold(0, u64::saturating_add);
 
         let mut flows = self.edge_flows(&solution.edges);
-        flows.extend(rests.iter().map(|&block| self.leave(block, self.blocks[block as usize].instructions)));
-        flows.extend(unseen.iter().map(|&point| self.leave(point.block(), self.executed_at(point))));
-        flow::merge(&mut flows);
-        flow::rejoin(pieces, &mut flows);
-        flow::take_back(pieces, &mut flows);
-        flow::merge(&mut flows);
+        let end = |block: u32, executed| Flow::end((self.pieces[block as usize], executed));
+        flows.extend(rests.iter().map(|&block| end(block, self.blocks[block as usize].instructions)));
+        flows.extend(unseen.iter().map(|&point| end(point.block(), self.executed_at(point))));
+        flow::simplify(pieces, &mut flows);
         let weights = equations.instruction_weights(sums.len());
         // Which of the threads that nobody saw end was where does not show. What they executed together is right.
         let mut places = unseen.iter().copied();
@@ -168,7 +212,8 @@ impl Code {
             (area.tid, (all - i64::from(missing)).max(0) as u64)
         };
         let threads = areas.iter().map(executed).collect();
-        let (costs, open) = calls::costs((&self.edges, &flows), &self.pieces, areas, self.is_forked);
+        let piece = |block: u32| self.pieces[block as usize];
+        let (costs, open) = calls::costs((&self.edges, &flows), piece, areas, self.is_forked);
         let lost_calls = areas.iter().fold(open, |sum, area| sum.saturating_add(area.lost_calls));
         ImageFlow { record, threads, flows, costs, lost_calls, unknown_ends: unseen.len() as u32, imbalance }
     }
@@ -198,12 +243,6 @@ impl Code {
     /// How many of its block's instructions a thread has executed that was stopped at a point.
     fn executed_at(&self, point: Point) -> u16 {
         if point.before_counter(&self.blocks) { 0 } else { self.blocks[point.block() as usize].instructions }
-    }
-
-    /// A thread that stopped for good after some instructions of a block.
-    fn leave(&self, block: u32, executed: u16) -> Flow {
-        let from = Some((self.pieces[block as usize], executed));
-        Flow { from, to: None, kind: EdgeKind::External, count: 1 }
     }
 
     fn edge_flows(&self, counts: &[i64]) -> Vec<Flow> {
