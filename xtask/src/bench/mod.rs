@@ -5,6 +5,7 @@ mod chart;
 mod compared;
 mod cpi;
 mod fdo;
+mod forks;
 mod memory;
 mod microbenchmarks;
 mod once;
@@ -50,6 +51,8 @@ pub enum Command {
     Memory(memory::Options),
     /// Time until a program that does nothing has ended, and CPU time of short runs of much code
     Startup(startup::Options),
+    /// Time of processes that a program forks one after the other
+    Forks(forks::Options),
     /// CPU time of a thread among many against one alone, and whether its counts are exact
     Threads(threads::Options),
     /// How far profilers that sample are from what a modelled core spends, beside the papers' figures
@@ -86,6 +89,7 @@ pub fn run(root: &Path, command: Command) -> Result<()> {
         Command::Stops(options) => stops::run(root, &options),
         Command::Memory(options) => memory::run(root, &options),
         Command::Startup(options) => startup::run(root, &options),
+        Command::Forks(options) => forks::run(root, &options),
         Command::Threads(options) => threads::run(root, &options),
         Command::Profilers(options) => profilers::run(root, &options),
         Command::Periods(options) => periods::run(root, &options),

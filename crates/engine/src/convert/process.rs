@@ -46,7 +46,7 @@ pub struct Converter {
 type Fork = (u64, [usize; 3]);
 
 /// So many forks are remembered.
-const MOST_FORKS: usize = 4;
+const MOST_FORKS: usize = 2;
 
 /// More than any program executes, and half of what a profile may say. Counters that a program wrote over may add up
 /// to more.
