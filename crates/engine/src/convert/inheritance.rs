@@ -285,3 +285,137 @@ impl<'a> Child<'a> {
         self.instructions(edge.to) - not
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::pieces::Found;
+    use super::*;
+    use crate::code::Modules;
+    use crate::solve::sample::{block, edge};
+    use timewise_abi::thread::state;
+    use timewise_profile::Offset;
+
+    /// Numbers that are the same each time.
+    struct Dice(u64);
+
+    impl Dice {
+        fn roll(&mut self, sides: u32) -> u32 {
+            self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (self.0 >> 33) as u32 % sides
+        }
+    }
+
+    /// Blocks, of which some have a counter, and edges, of which those have none that join points that were not joined.
+    struct Program {
+        code: Code,
+        counters: u32,
+        joined: Vec<Point>,
+    }
+
+    impl Program {
+        fn take_counter(&mut self) -> u32 {
+            self.counters += 1;
+            self.counters - 1
+        }
+
+        fn grow(
+            &mut self,
+            dice: &mut Dice,
+            (blocks, edges): (u32, u32),
+            pieces: &mut impl FnMut(u32) -> PieceId,
+        ) {
+            let first = self.code.blocks.len() as u32;
+            for number in first..first + blocks {
+                let counter = if dice.roll(4) == 0 { self.take_counter() } else { NONE };
+                self.code.blocks.push(block(counter));
+                self.code.pieces.push(pieces(number));
+                self.joined.extend(Point::both(number));
+            }
+            let all = first + blocks;
+            let in_order = (first.max(1)..all).map(|to| (to - 1, to)).collect::<Vec<_>>();
+            let any = (0..edges).map(|_| (dice.roll(all), dice.roll(all))).collect::<Vec<_>>();
+            for (from, to) in in_order.into_iter().chain(any) {
+                let ends = [Point::behind(from, 4, &self.code.blocks[from as usize]), Point::start(to)];
+                let [one, other] = ends.map(|end| self.joined[end.index()]);
+                let counter = if one == other { self.take_counter() } else { NONE };
+                self.joined.iter_mut().filter(|tree| **tree == one).for_each(|tree| *tree = other);
+                let cost = if dice.roll(3) == 0 { self.take_counter() } else { NONE };
+                self.code.edges.push(EdgeRecord { cost, ..edge(from, to, counter) });
+            }
+        }
+
+        /// What a thread's counters say that comes in at a block and takes so many steps.
+        fn walk(&self, dice: &mut Dice, entry: EdgeRecord, steps: u32) -> Area {
+            let mut counters: BTreeMap<u32, u64> = BTreeMap::from([(entry.counter, 1)]);
+            let mut at = entry.to;
+            for step in 0..=steps {
+                let block = &self.code.blocks[at as usize];
+                let ways: Vec<_> = self.code.edges.iter().filter(|edge| edge.from == at).collect();
+                *counters.entry(block.counter).or_default() += 1;
+                if step == steps || ways.is_empty() {
+                    break;
+                }
+                let way = ways[dice.roll(ways.len() as u32) as usize];
+                *counters.entry(way.counter).or_default() += 1;
+                *counters.entry(way.cost).or_default() += 7;
+                at = way.to;
+            }
+            counters.remove(&NONE);
+            Area {
+                offset: 0,
+                tid: 1,
+                state: state::IN_SYSTEM_CALL,
+                position: at,
+                lost_calls: 0,
+                clock: 0,
+                counters: counters.into_iter().collect(),
+                below_zero: Vec::new(),
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_step_by_step_is_what_all_equations_say() {
+        let (mut pieces, mut modules) = (Pieces::default(), Modules::default());
+        let module = modules.unmapped();
+        let mut piece = |number: u32| {
+            let offset = Offset(16 * u64::from(number));
+            let code = &[0x90, 0x90, 0x90, 0xc3];
+            pieces.add(&mut modules, &Found { owner: 1, module, offset, version: 0, instructions: 4, code })
+        };
+        let mut dice = Dice(1);
+        let mut cases = Vec::new();
+        for _ in 0..300 {
+            let mut program = Program { code: Code::default(), counters: 0, joined: Vec::new() };
+            program.code.is_forked = true;
+            let size = (2 + dice.roll(30), dice.roll(40));
+            program.grow(&mut dice, size, &mut piece);
+            let before = [program.code.blocks.len(), program.code.edges.len()];
+            let size = (dice.roll(8), dice.roll(6));
+            program.grow(&mut dice, size, &mut piece);
+            let all = program.code.blocks.len() as u32;
+            let entry = edge(NONE, dice.roll(all), program.take_counter());
+            program.code.edges.push(entry);
+            let steps = dice.roll(100);
+            let area = program.walk(&mut dice, entry, steps);
+            cases.push((program.code, before, area));
+        }
+        for (whole, [blocks, edges], area) in cases {
+            let part = |blocks: std::ops::Range<usize>, edges: std::ops::Range<usize>| Code {
+                blocks: whole.blocks[blocks.clone()].to_vec(),
+                pieces: whole.pieces[blocks].to_vec(),
+                edges: whole.edges[edges].to_vec(),
+                is_forked: true,
+            };
+            let inheritance = Inheritance::new(part(0..blocks, 0..edges));
+            let own = part(blocks..whole.blocks.len(), edges..whole.edges.len());
+            let areas = [area];
+            let expected = whole.flow(&pieces, 1, &areas);
+            assert_eq!(expected.imbalance, 0);
+            let found = inheritance.flow(&own, &pieces, 1, &areas).expect("a thread that rests");
+            assert_eq!(found.flows, expected.flows);
+            assert_eq!(found.threads, expected.threads);
+            assert_eq!(found.costs, expected.costs);
+        }
+    }
+}

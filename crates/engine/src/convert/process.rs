@@ -174,12 +174,12 @@ pub struct Code {
     /// Between them.
     pub edges: Vec<EdgeRecord>,
     /// Whether some of it was executed before by the process that this one was forked from.
-    is_forked: bool,
+    pub is_forked: bool,
 }
 
 impl Code {
     /// What its threads executed of it.
-    fn flow(&self, pieces: &Pieces, record: u64, areas: &[Area]) -> ImageFlow {
+    pub fn flow(&self, pieces: &Pieces, record: u64, areas: &[Area]) -> ImageFlow {
         let sums = self.sums(areas);
         let rests = areas.iter().filter_map(|area| area.in_system_call());
         let rests: Vec<u32> = rests.filter(|&block| (block as usize) < self.blocks.len()).collect();
