@@ -1,7 +1,7 @@
 //! Compilers' runtimes that have all addresses of a program but those where its code and its heap usually lie.
 
 use crate::image::Image;
-use object::{Object, ObjectSymbol};
+use object::{Object, ObjectSection, ObjectSymbol};
 use std::path::Path;
 
 /// A function that whatever was compiled for one takes from it, or has in it, and what it is called.
@@ -12,8 +12,17 @@ const SANITISERS: [(&str, &str); 2] =
 pub fn sanitiser(path: &Path) -> Option<&'static str> {
     let image = Image::open(path).ok()?;
     let elf = image.elf()?;
-    let mut names = elf.dynamic_symbols().filter_map(|symbol| symbol.name().ok());
-    names.find_map(|name| SANITISERS.iter().find(|(function, _)| *function == name)).map(|&(_, name)| name)
+    // Read as a whole: programs that others may extend name tens of thousands of functions, each of them far from others.
+    let strings = elf.section_by_name(".dynstr")?;
+    let all = strings.data().ok()?;
+    let known = SANITISERS.iter().filter(|(function, _)| {
+        // Names may share their ends.
+        all.split(|&byte| byte == 0).any(|name| name.ends_with(function.as_bytes()))
+    });
+    let mut known = known.peekable();
+    known.peek()?;
+    let names: Vec<&str> = elf.dynamic_symbols().filter_map(|symbol| symbol.name().ok()).collect();
+    known.find(|(function, _)| names.contains(function)).map(|&(_, name)| name)
 }
 
 #[cfg(test)]
