@@ -21,7 +21,7 @@ pub struct Options {
 }
 
 /// Programs, by what they are, the processes that they make, and their command.
-const PROGRAMS: [(&str, u32, [&str; 3]); 4] = [
+const PROGRAMS: [(&str, u32, [&str; 3]); 5] = [
     (
         "python: children that format, compute a digest, match",
         300,
@@ -49,6 +49,15 @@ for i in range(300):
         "bash: programs that do nothing",
         100,
         ["bash", "-c", "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done"],
+    ),
+    (
+        "bash: cc -O1 -c of a line",
+        36,
+        [
+            "bash",
+            "-c",
+            "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do cc -O1 -x c -c -o /dev/null - <<< 'int f(int x) { return x; }'; done",
+        ],
     ),
 ];
 

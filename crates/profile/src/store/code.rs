@@ -73,11 +73,12 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
             function.line,
         ])?;
     }
-    let mut insert = LINES.insert(database)?;
-    for line in &profile.lines {
+    let row = |line: &Line| {
         let (module, version, offset) = place_columns(line.place);
-        insert.execute(params![module, version, offset, line.file.map(|file| file.0), line.line])?;
-    }
+        let file = line.file.map(|file| file.0.into());
+        [Some(module.into()), Some(version.into()), Some(offset), file, Some(line.line.into())]
+    };
+    LINES.insert_numbers(database, profile.lines.iter().map(row))?;
     let mut insert = INLINED_CALLS.insert(database)?;
     for call in &profile.inlined_calls {
         let (module, version, offset) = place_columns(call.place);

@@ -36,30 +36,26 @@ const KINDS: [(EdgeKind, &str); 9] = [
 
 /// Writes all rows of this file's tables.
 pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
-    let mut insert = BLOCK_COUNTS.insert(database)?;
-    for count in &profile.block_counts {
-        insert.execute(params![count.block.0, count.process.0, count.executions as i64])?;
-    }
+    let counts = profile.block_counts.iter();
+    let row = |count: &BlockCount| {
+        [count.block.0.into(), count.process.0.into(), count.executions as i64].map(Some)
+    };
+    BLOCK_COUNTS.insert_numbers(database, counts.map(row))?;
     let mut insert = EDGE_KINDS.insert(database)?;
     for (number, (_, name)) in KINDS.iter().enumerate() {
         insert.execute(params![number as i64, name])?;
     }
-    let mut insert = EDGE_COUNTS.insert(database)?;
-    for edge in &profile.edge_counts {
+    let row = |edge: &EdgeCount| {
         let kind = KINDS.iter().position(|(kind, _)| *kind == edge.kind).map(|number| number as i64);
-        insert.execute(params![
-            edge.from.map(|block| block.0),
-            edge.to.map(|block| block.0),
-            kind,
-            edge.process.0,
-            edge.count as i64,
-        ])?;
-    }
-    let mut insert = CALL_COSTS.insert(database)?;
-    for cost in &profile.call_costs {
-        insert.execute(params![cost.site.0, cost.callee.0, cost.process.0, cost.instructions as i64])?;
-    }
-    Ok(())
+        let [from, to] = [edge.from, edge.to].map(|block| block.map(|block| block.0.into()));
+        [from, to, kind, Some(edge.process.0.into()), Some(edge.count as i64)]
+    };
+    EDGE_COUNTS.insert_numbers(database, profile.edge_counts.iter().map(row))?;
+    let row = |cost: &CallCost| {
+        let ends = [cost.site, cost.callee].map(|block| i64::from(block.0));
+        [ends[0], ends[1], cost.process.0.into(), cost.instructions as i64].map(Some)
+    };
+    CALL_COSTS.insert_numbers(database, profile.call_costs.iter().map(row))
 }
 
 /// Reads all rows of this file's tables.

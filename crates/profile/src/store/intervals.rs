@@ -19,11 +19,10 @@ pub fn write(database: &Connection, profile: &Profile) -> Result<()> {
         let Interval { thread, first_instruction, instructions } = *interval;
         insert.execute(params![number as i64, thread.0, first_instruction as i64, instructions as i64])?;
     }
-    let mut insert = INTERVAL_BLOCKS.insert(database)?;
-    for part in &profile.interval_blocks {
-        insert.execute(params![part.interval.0, part.block.0, part.instructions as i64])?;
-    }
-    Ok(())
+    let row = |part: &IntervalBlock| {
+        [part.interval.0.into(), part.block.0.into(), part.instructions as i64].map(Some)
+    };
+    INTERVAL_BLOCKS.insert_numbers(database, profile.interval_blocks.iter().map(row))
 }
 
 /// Reads all rows of this file's tables.
