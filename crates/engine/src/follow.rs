@@ -55,7 +55,8 @@ pub fn follow(
     wait: impl FnOnce() + Send,
 ) -> Result<Vec<Uncounted>, CountError> {
     let header = arena.shared().header();
-    let mut follower = Follower { arena, payload, own_child, following: Vec::new(), uncounted: Vec::new() };
+    let (following, killed, uncounted) = (Vec::new(), Vec::new(), Vec::new());
+    let mut follower = Follower { arena, payload, own_child, following, killed, uncounted };
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let collector = spawn(scope, || {
@@ -97,7 +98,7 @@ pub fn follow(
             if ended.load(Ordering::Acquire) {
                 break;
             }
-            let patience = if follower.following.is_empty() { Duration::from_secs(1) } else { GLANCE };
+            let patience = if follower.is_idle() { Duration::from_secs(1) } else { GLANCE };
             sleep(&header.requests, seen, patience);
         }
         follower.close(header);
@@ -123,6 +124,8 @@ struct Follower<'a> {
     payload: &'a Payload,
     own_child: i32,
     following: Vec<Following>,
+    /// Threads that were killed as they began a new program: their parents learn of that once we have.
+    killed: Vec<Seized>,
     uncounted: Vec<Uncounted>,
 }
 
@@ -138,14 +141,20 @@ struct Following {
 }
 
 impl Follower<'_> {
+    /// Whether no thread is traced.
+    fn is_idle(&self) -> bool {
+        self.following.is_empty() && self.killed.is_empty()
+    }
+
     fn look(&mut self) {
+        self.killed.retain_mut(|seized| matches!(seized.poll(), Ok(None)));
         let mut at = 0;
         while at < self.following.len() {
             match self.following[at].seized.poll() {
                 Ok(None) => at += 1,
                 Ok(Some(outcome)) => {
                     let following = self.following.swap_remove(at);
-                    self.came_to(&following, outcome);
+                    self.came_to(following, outcome);
                 }
                 // It is gone.
                 Err(_) => self.came_to_nothing(at),
@@ -166,7 +175,7 @@ impl Follower<'_> {
 
     fn came_to_nothing(&mut self, at: usize) {
         let following = self.following.swap_remove(at);
-        self.came_to(&following, Outcome::Ended);
+        self.came_to(following, Outcome::Ended);
     }
 
     fn answer(&mut self, number: usize, mailbox: &Mailbox) {
@@ -189,6 +198,10 @@ impl Follower<'_> {
         let path = path_of(tid, mailbox);
         let granted = check(&path).and_then(|()| {
             Seized::new(tid, self.own_child).map_err(|error| {
+                // It was killed meanwhile.
+                if error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH) {
+                    return Refusal::WillFail;
+                }
                 let why = match attachable::tracer(tid) {
                     Some(tracer) => format!("process {tracer} traces it"),
                     None => format!("it cannot be traced: {error}"),
@@ -216,7 +229,7 @@ impl Follower<'_> {
         wake(&mailbox.state);
     }
 
-    fn came_to(&mut self, following: &Following, outcome: Outcome) {
+    fn came_to(&mut self, following: Following, outcome: Outcome) {
         let mailbox = &self.arena.shared().header().mailboxes[following.mailbox];
         match outcome {
             Outcome::Executed { process, pid } => self.executed(following, process, pid),
@@ -225,7 +238,7 @@ impl Follower<'_> {
         mailbox.state.store(FREE, Ordering::Release);
     }
 
-    fn executed(&mut self, following: &Following, tracee: Tracee, pid: i32) {
+    fn executed(&mut self, following: Following, tracee: Tracee, pid: i32) {
         let parent = following.process;
         let image = PathBuf::from(format!("/proc/{pid}/exe"));
         let injected = match check(&image) {
@@ -233,15 +246,15 @@ impl Follower<'_> {
             Err(Refusal::WillFail) => Err("its file cannot be read".to_string()),
             Err(Refusal::Native(why)) => Err(why),
         };
-        if let Err(why) = injected {
-            self.note_uncounted(pid, &following.path, why);
-        }
         // Last: its memory is given back from now on.
         if let Some(process) = self.arena.process(parent).filter(|_| !following.shares) {
             process.state.store(state::REPLACED, Ordering::Release);
         }
-        // It may have been killed meanwhile.
-        let _ = tracee.release();
+        match (tracee.release(), injected) {
+            (Err(_), _) => self.killed.push(following.seized),
+            (Ok(()), Err(why)) => self.note_uncounted(pid, &following.path, why),
+            (Ok(()), Ok(())) => {}
+        }
     }
 
     fn note_uncounted(&mut self, pid: i32, path: &Path, why: String) {
@@ -264,7 +277,7 @@ impl Follower<'_> {
         for following in &mut self.following {
             following.seized.let_go();
         }
-        while !self.following.is_empty() {
+        while !self.is_idle() {
             self.look();
             std::thread::sleep(GLANCE);
         }

@@ -333,6 +333,15 @@ fn calls_cost_no_more_than_what_ran() {
     // 32 of its own and 21 of its call are more than there are.
     let total = found(|profile| profile.call_costs[0].instructions = 21);
     assert_eq!(total, ["Costs: main cost 53 instructions with its calls, of the 52 of its process"]);
+    // A thread that ended nobody knows where may have executed each block, 7 instructions in all, once more.
+    let killed = |instructions| {
+        found(|profile| {
+            profile.processes.iter_mut().for_each(|process| process.count_uncertainty = 1);
+            profile.call_costs[0].instructions = instructions;
+        })
+    };
+    assert_eq!(killed(27), Vec::<String>::new());
+    assert_eq!(killed(28), ["Costs: main cost 60 instructions with its calls, of the 52 of its process"]);
     let missing = found(|profile| profile.call_costs[0].callee = timewise_profile::BlockId(3));
     assert_eq!(missing, ["Costs: cost of a call to 0x100e that was not made"]);
 }

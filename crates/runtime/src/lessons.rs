@@ -158,12 +158,13 @@ impl Board {
     }
 }
 
-/// The process, if it was forked, reports that it went from block `from` to block `to` for the first time.
+/// The process, if it was forked, reports that it went from block `from` to block `to` for the first time, if that is
+/// of a file.
 pub fn report(process: &Process, from: u32, kind: u16, to: u32) {
     let Some(board) = process.lessons.board.filter(|_| process.lessons.reports) else { return };
     let [from, to] = [from, to].map(|block| &process.blocks[block as usize]);
     let is_way = matches!(kind, edge_kind::FALLTHROUGH..=edge_kind::SYSTEM_CALL);
-    if is_way && from.mode == Mode::Count {
+    if is_way && from.mode == Mode::Count && process.space.is_settled(to.address) {
         let (length, hash) = (to.length, hash(to.code()));
         board.post(Lesson { from: from.address, to: to.address, kind, length, hash });
     }
@@ -203,7 +204,7 @@ pub fn learn(process: &mut Process, area: &mut ThreadArea, at: u32) {
 fn go(process: &mut Process, ends: &Ends, lesson: Lesson) -> Result<bool, Failure> {
     let Lesson { to, kind, .. } = lesson;
     let Some(from) = process.known_block(lesson.from) else { return Ok(false) };
-    if process.known_block(to).is_none() && !stands(lesson) {
+    if process.known_block(to).is_none() && !(process.space.is_settled(to) && stands(lesson)) {
         return Ok(false);
     }
     let (exit, way) = match kind {
@@ -233,7 +234,8 @@ fn go(process: &mut Process, ends: &Ends, lesson: Lesson) -> Result<bool, Failur
     Ok(true)
 }
 
-/// Whether the code that was reported stands in this process as well.
+/// Whether the code that was reported stands in this process as well. It is a file's: a page of other memory may be one
+/// that somebody waits for to be touched (`userfaultfd`).
 fn stands(lesson: Lesson) -> bool {
     let mut code = [0; MAX_INSTRUCTIONS * MAX_LENGTH];
     let Some(code) = code.get_mut(..usize::from(lesson.length)) else { return false };
