@@ -2,7 +2,7 @@
 
 use super::pieces::{Found, PieceId, Pieces};
 use crate::code::Modules;
-use crate::harvest::Images;
+use crate::harvest::{Image, Images};
 use timewise_profile::Offset;
 use timewise_target::address_space::AddressSpace;
 
@@ -20,7 +20,9 @@ pub struct Translated {
 impl Translated {
     /// Goes on with what was logged since.
     pub fn extend(&mut self, modules: &mut Modules, pieces: &mut Pieces, images: &Images, record: u64) {
-        let Some(image) = images.get(record) else { return };
+        // To find out what there is to it takes longer the more generations there are before it.
+        let is_behind = |image: &&Image| self.pieces.len() < image.blocks.len();
+        let Some(image) = images.get(record).filter(is_behind) else { return };
         let parts = images.parts(record, 2);
         let changes = parts.iter().flat_map(|(ancestor, range)| {
             ancestor.mappings[range.clone()].iter().map(|change| (ancestor.record, change))
