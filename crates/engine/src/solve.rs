@@ -181,12 +181,7 @@ impl<'a> Equations<'a> {
     /// each point does: the sum over a thread's own counters, weighted, is what the thread executed.
     pub fn instruction_weights(&self, counters: usize) -> Weights {
         let full = |block: u32| i64::from(self.blocks[block as usize].instructions);
-        // An edge brings in a whole block, and takes back what was not executed of the one it leaves.
-        let of_edge = |edge: &EdgeRecord| {
-            let entered = if edge.to == NONE { 0 } else { full(edge.to) };
-            let left = if edge.from == NONE { 0 } else { full(edge.from) - i64::from(edge.executed) };
-            entered - left
-        };
+        let of_edge = |edge: &EdgeRecord| brings_in(edge, full);
         let mut points = vec![0i64; 2 * self.blocks.len()];
         for step in self.order.iter().rev() {
             let own = of_edge(&self.edges[step.edge as usize]);
@@ -204,6 +199,14 @@ impl<'a> Equations<'a> {
         }
         Weights { counters: weights, points }
     }
+}
+
+/// Instructions that are executed by way of an edge, given those of blocks: it brings in a whole block, and takes back what
+/// was not executed of the one it leaves.
+pub fn brings_in(edge: &EdgeRecord, instructions: impl Fn(u32) -> i64) -> i64 {
+    let entered = if edge.to == NONE { 0 } else { instructions(edge.to) };
+    let left = if edge.from == NONE { 0 } else { instructions(edge.from) - i64::from(edge.executed) };
+    entered - left
 }
 
 /// See [`Equations::instruction_weights`].

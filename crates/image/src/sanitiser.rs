@@ -15,14 +15,11 @@ pub fn sanitiser(path: &Path) -> Option<&'static str> {
     // Read as a whole: programs that others may extend name tens of thousands of functions, each of them far from others.
     let strings = elf.section_by_name(".dynstr")?;
     let all = strings.data().ok()?;
-    let known = SANITISERS.iter().filter(|(function, _)| {
-        // Names may share their ends.
-        all.split(|&byte| byte == 0).any(|name| name.ends_with(function.as_bytes()))
-    });
-    let mut known = known.peekable();
-    known.peek()?;
-    let names: Vec<&str> = elf.dynamic_symbols().filter_map(|symbol| symbol.name().ok()).collect();
-    known.find(|(function, _)| names.contains(function)).map(|&(_, name)| name)
+    // Names may share their ends.
+    let may_be =
+        |function: &str| all.split(|&byte| byte == 0).any(|name| name.ends_with(function.as_bytes()));
+    let is = |function| elf.dynamic_symbols().any(|symbol| symbol.name() == Ok(function));
+    SANITISERS.iter().find(|(function, _)| may_be(function) && is(function)).map(|&(_, name)| name)
 }
 
 #[cfg(test)]

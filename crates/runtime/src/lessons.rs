@@ -133,11 +133,12 @@ impl Board {
         Some(unsafe { &*(PLACE as *const Board) })
     }
 
+    /// Should another process write or read the same place meanwhile, as after a whole round, what is read is of both, and
+    /// no way that anybody can go.
     fn post(&self, lesson: Lesson) {
         let number = self.posted.fetch_add(1, Ordering::AcqRel);
         let report = &self.reports[number as usize % CAPACITY];
-        report.number.store(0, Ordering::Relaxed);
-        report.from.store(lesson.from, Ordering::Release);
+        report.from.store(lesson.from, Ordering::Relaxed);
         report.to.store(lesson.to, Ordering::Relaxed);
         report.code.store(lesson.code(), Ordering::Relaxed);
         report.number.store(number + 1, Ordering::Release);
@@ -163,11 +164,15 @@ impl Board {
 pub fn report(process: &Process, from: u32, kind: u16, to: u32) {
     let Some(board) = process.lessons.board.filter(|_| process.lessons.reports) else { return };
     let [from, to] = [from, to].map(|block| &process.blocks[block as usize]);
-    let is_way = matches!(kind, edge_kind::FALLTHROUGH..=edge_kind::SYSTEM_CALL);
-    if is_way && from.mode == Mode::Count && process.space.is_settled(to.address) {
+    if is_way(kind) && from.mode == Mode::Count && process.space.is_settled(to.address) {
         let (length, hash) = (to.length, hash(to.code()));
         board.post(Lesson { from: from.address, to: to.address, kind, length, hash });
     }
+}
+
+/// Whether an edge of a kind is the program's own way, to be gone in any process.
+fn is_way(kind: u16) -> bool {
+    matches!(kind, edge_kind::FALLTHROUGH..=edge_kind::SYSTEM_CALL)
 }
 
 /// The process is about to fork, by a thread at the end of block `at`: goes the ways that its children reported.
@@ -207,29 +212,26 @@ fn go(process: &mut Process, ends: &Ends, lesson: Lesson) -> Result<bool, Failur
     if process.known_block(to).is_none() && !(process.space.is_settled(to) && stands(lesson)) {
         return Ok(false);
     }
-    let (exit, way) = match kind {
+    let way = match kind {
         edge_kind::INDIRECT_JUMP | edge_kind::INDIRECT_CALL | edge_kind::RETURN => {
-            let Some(&site) = ends.sites.get(&from) else { return Ok(false) };
-            let (table, index) = (indirect::table_number(site), indirect::index_of(site, to));
-            (None, Way::Indirect { table, index })
+            let site = ends.sites.get(&from).copied();
+            site.map(|site| (indirect::table_number(site), indirect::index_of(site, to)))
+                .map(|(table, index)| Way::Indirect { table, index })
         }
         _ => {
-            let Some(&exit) = ends.exits.get(&(from, to)) else { return Ok(false) };
-            if process.exits[exit as usize].linked {
-                return Ok(false);
-            }
-            (Some(exit), Way::Exit(exit))
+            let exit = ends.exits.get(&(from, to)).copied();
+            exit.filter(|&exit| !process.exits[exit as usize].linked).map(Way::Exit)
         }
     };
+    let Some(way) = way else { return Ok(false) };
     let (block, led) = match block_at(process, to, Some(way)) {
         Ok(Some(found)) => found,
         Ok(None) | Err(Failure::Unsupported) => return Ok(false),
         Err(failure) => return Err(failure),
     };
-    match (exit, way) {
-        (Some(exit), _) => link::exit(process, exit, block, led)?,
-        (None, Way::Indirect { table, index }) => link::indirect(process, (table, index), to, block, led)?,
-        (None, Way::Exit(_)) => return Ok(false),
+    match way {
+        Way::Exit(exit) => link::exit(process, exit, block, led)?,
+        Way::Indirect { table, index } => link::indirect(process, (table, index), to, block, led)?,
     };
     Ok(true)
 }
@@ -266,7 +268,7 @@ impl Ends {
     fn read_on(&mut self, process: &Process) {
         let [exits, sites] = self.read;
         for (number, exit) in process.exits.iter().enumerate().skip(exits) {
-            if !exit.linked && matches!(exit.kind, edge_kind::FALLTHROUGH..=edge_kind::SYSTEM_CALL) {
+            if !exit.linked && is_way(exit.kind) {
                 self.exits.insert((exit.from, exit.target), number as u32);
             }
         }

@@ -20,6 +20,13 @@ pub struct Cost {
     pub instructions: u64,
 }
 
+/// Counters that say something of an edge's calls: what they cost, and, if it may have one, whether a call lasts still.
+pub fn counters(edge: &EdgeRecord) -> Option<(u32, Option<u32>)> {
+    let counter = edge.cost & !(BRIEF | HELD);
+    let slot = (edge.cost & HELD != 0).then_some(counter.wrapping_add(SLOT));
+    (edge.cost != NONE).then_some((counter, slot))
+}
+
 /// What the calls of a process image cost, whose blocks are pieces, and whose edges were taken as its flows say, and
 /// how many of them nobody saw end whose costs count up to the end of the process.
 ///
@@ -39,13 +46,10 @@ pub fn costs(
     let calls = flows.iter().filter(|flow| matches!(flow.kind, EdgeKind::Call | EdgeKind::IndirectCall));
     let made: HashSet<(PieceId, PieceId)> = calls.filter_map(|flow| Some((flow.from?.0, flow.to?))).collect();
     for edge in edges {
-        if edge.cost == NONE || edge.from == NONE || edge.to == NONE {
+        let Some((counter, slot)) = counters(edge).filter(|_| edge.from != NONE && edge.to != NONE) else {
             continue;
-        }
-        let counter = edge.cost & !(BRIEF | HELD);
-        if edge.cost & HELD != 0 {
-            slots.insert(counter + SLOT);
-        }
+        };
+        slots.extend(slot);
         let (from, to) = (piece(edge.from), piece(edge.to));
         let &mut (cost, _) = known.entry(counter).or_insert_with(|| {
             costs.push(Cost { from, to, instructions: 0 });

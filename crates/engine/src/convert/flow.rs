@@ -3,7 +3,8 @@
 
 use super::pieces::{PieceId, Pieces};
 use std::collections::{BTreeMap, HashMap};
-use timewise_abi::log::edge_kind;
+use timewise_abi::NONE;
+use timewise_abi::log::{EdgeRecord, edge_kind};
 use timewise_isa::{Control, boundaries};
 use timewise_profile::{EdgeKind, Offset, Place};
 
@@ -21,6 +22,16 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// That of an edge between blocks, which are pieces, that was taken some times.
+    pub fn of(edge: &EdgeRecord, count: i64, piece: impl Fn(u32) -> PieceId) -> Flow {
+        Flow {
+            from: (edge.from != NONE).then(|| (piece(edge.from), edge.executed)),
+            to: (edge.to != NONE).then(|| piece(edge.to)),
+            kind: kind(edge.kind),
+            count: count as u64,
+        }
+    }
+
     /// That of a thread that stopped for good after some instructions of a piece.
     pub fn end(at: (PieceId, u16)) -> Flow {
         Flow { from: Some(at), to: None, kind: EdgeKind::External, count: 1 }
@@ -39,7 +50,7 @@ impl Flow {
 }
 
 /// The model's word for a kind of edge.
-pub fn kind(kind: u16) -> EdgeKind {
+fn kind(kind: u16) -> EdgeKind {
     match kind {
         edge_kind::JUMP => EdgeKind::Jump,
         edge_kind::BRANCH => EdgeKind::Branch,

@@ -9,11 +9,11 @@ use super::pieces::{PieceId, Pieces};
 use super::process::Code;
 use super::rows::ImageFlow;
 use crate::harvest::Area;
-use crate::solve::{Elimination, Equations, Point};
+use crate::solve::{Elimination, Equations, Point, brings_in};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 use timewise_abi::NONE;
-use timewise_abi::log::{BRIEF, BlockRecord, EdgeRecord, HELD, SLOT};
+use timewise_abi::log::{BlockRecord, EdgeRecord};
 
 /// Blocks and edges that a process had when it forked, with the order in which its equations are solved.
 #[derive(Debug)]
@@ -50,7 +50,8 @@ impl Inheritance {
             if edge.counter != NONE {
                 edges.insert(edge.counter, number);
             }
-            for counter in counters_of_calls(edge) {
+            let (cost, slot) = calls::counters(edge).unzip();
+            for counter in cost.into_iter().chain(slot.flatten()) {
                 calls.entry(counter).or_insert_with(Vec::new).push(number);
             }
         }
@@ -72,13 +73,6 @@ impl Inheritance {
             && child.values.values().all(|&value| value >= 0);
         is_clear.then(|| child.into_flow(pieces, record))
     }
-}
-
-/// Counters that say something of an edge's calls.
-fn counters_of_calls(edge: &EdgeRecord) -> impl Iterator<Item = u32> {
-    let counter = edge.cost & !(BRIEF | HELD);
-    let slot = (edge.cost & HELD != 0).then_some(counter.wrapping_add(SLOT));
-    [Some(counter), slot].into_iter().flatten().filter(|_| edge.cost != NONE)
 }
 
 /// A child on the way to its flow. Numbers of its own blocks and edges come after those that it inherited.
@@ -253,16 +247,13 @@ impl<'a> Child<'a> {
     fn into_flow(self, pieces: &Pieces, record: u64) -> ImageFlow {
         let taken = self.values.iter().filter(|(_, value)| **value > 0);
         let taken: Vec<(&EdgeRecord, i64)> = taken.map(|(&number, &n)| (self.edge(number), n)).collect();
-        let flow = |&(edge, count): &(&EdgeRecord, i64)| Flow {
-            from: (edge.from != NONE).then(|| (self.piece(edge.from), edge.executed)),
-            to: (edge.to != NONE).then(|| self.piece(edge.to)),
-            kind: flow::kind(edge.kind),
-            count: count as u64,
-        };
+        let flow = |&(edge, count): &(&EdgeRecord, i64)| Flow::of(edge, count, |block| self.piece(block));
         let mut flows: Vec<Flow> = taken.iter().map(flow).collect();
         flows.extend(self.rest.map(|block| Flow::end((self.piece(block), self.instructions(block) as u16))));
         flow::simplify(pieces, &mut flows);
-        let executed = taken.iter().map(|&(edge, count)| count.wrapping_mul(self.executed(edge)));
+        let executed = taken
+            .iter()
+            .map(|&(edge, count)| count.wrapping_mul(brings_in(edge, |block| self.instructions(block))));
         let executed = executed.fold(0, i64::wrapping_add).max(0) as u64;
         let edges: Vec<EdgeRecord> = self.calls.iter().map(|&number| *self.edge(number)).collect();
         let areas = std::slice::from_ref(self.area);
@@ -276,13 +267,6 @@ impl<'a> Child<'a> {
             unknown_ends: 0,
             imbalance: 0,
         }
-    }
-
-    /// Instructions that are executed by way of an edge: the block that it leads to, less what is not executed of the one
-    /// that it leaves.
-    fn executed(&self, edge: &EdgeRecord) -> i64 {
-        let not = if edge.from == NONE { 0 } else { self.instructions(edge.from) - i64::from(edge.executed) };
-        self.instructions(edge.to) - not
     }
 }
 

@@ -247,12 +247,8 @@ impl Code {
 
     fn edge_flows(&self, counts: &[i64]) -> Vec<Flow> {
         let taken = self.edges.iter().zip(counts).filter(|(_, count)| **count > 0);
-        let flow = |(edge, &count): (&EdgeRecord, &i64)| Flow {
-            from: (edge.from != NONE).then(|| (self.pieces[edge.from as usize], edge.executed)),
-            to: (edge.to != NONE).then(|| self.pieces[edge.to as usize]),
-            kind: flow::kind(edge.kind),
-            count: count as u64,
-        };
+        let flow =
+            |(edge, &count): (&EdgeRecord, &i64)| Flow::of(edge, count, |block| self.pieces[block as usize]);
         taken.map(flow).collect()
     }
 }

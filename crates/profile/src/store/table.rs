@@ -29,9 +29,8 @@ impl Table {
     pub fn insert_numbers<const COLUMNS: usize>(
         &self,
         database: &Connection,
-        rows: impl ExactSizeIterator<Item = [Option<i64>; COLUMNS]>,
+        mut rows: impl ExactSizeIterator<Item = [Option<i64>; COLUMNS]>,
     ) -> Result<()> {
-        let mut rows = rows;
         for size in [ROWS, 1] {
             let mut insert = self.insert_rows(database, size)?;
             while rows.len() >= size {
