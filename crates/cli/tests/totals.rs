@@ -193,7 +193,7 @@ fn tail_calls_belong_to_the_call() {
 }
 
 /// Programs whose totals depend on where functions begin.
-const BY_FUNCTION: [&str; 7] = [
+const BY_FUNCTION: [&str; 8] = [
     "recursion.c",
     "mutual_recursion.c",
     "tail_calls.c",
@@ -201,6 +201,7 @@ const BY_FUNCTION: [&str; 7] = [
     "late_jump.c",
     "late_binding.c",
     "cold_part.c",
+    "mapped_twice.c",
 ];
 
 /// No unwind table tells of their functions, but their symbols do.
@@ -299,6 +300,7 @@ fn functions_are_entered_otherwise_than_by_calls() {
         "loop_behind_call.c",
         "retpoline.c",
         "dropped_return.c",
+        "mapped_twice.c",
     ] {
         assert_counted(program, &profiled(program, "count"));
     }

@@ -142,6 +142,19 @@ impl AddressSpace {
         (record.inode != 0).then_some((record.start, record.file_offset))
     }
 
+    /// Where else the code at `address` is mapped from its file: for each such mapping, where the file would begin.
+    pub fn others_of_file(&self, address: u64) -> impl Iterator<Item = u64> {
+        let own = self.mapping(address).map(|Mapping(number)| &self.records[number as usize]);
+        let base = |record: &MappingRecord| record.start.wrapping_sub(record.file_offset);
+        self.recorded.within(0..u64::MAX).filter_map(move |(range, Mapping(number))| {
+            let other = &self.records[number as usize];
+            let own =
+                own.filter(|own| own.inode != 0 && (own.inode, own.device) == (other.inode, other.device))?;
+            let there = address.wrapping_sub(base(own)).wrapping_add(base(other));
+            (there != address && range.contains(&there)).then(|| base(other))
+        })
+    }
+
     /// Which file the code at `address` comes from, by its [`name`], and from where in it.
     pub fn place_in_file(&self, address: u64) -> Option<(u64, u64)> {
         let Mapping(number) = self.mapping(address)?;

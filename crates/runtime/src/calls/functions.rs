@@ -105,6 +105,8 @@ struct Described {
 struct Image {
     /// The address that the table counts from.
     origin: u64,
+    /// How far it lies behind the table itself, which tells of code that was mapped elsewhere first.
+    moved: u64,
     /// Those that it tells of, in order.
     told: Vec<Described>,
     /// Those that only symbols tell of, and the address that their rows count from.
@@ -246,20 +248,30 @@ impl Functions {
         if self.images.len() >= KEPT + 2 * self.mapped {
             self.forget_unmapped(space);
         }
-        let is_program = self.described.origin == start.wrapping_sub(offset);
-        let of_program = || is_program.then(|| self.described.clone());
-        let named = (self.described.origin, if is_program { self.named } else { &[] });
-        let Listed { origin, told } = starts(start, offset).or_else(of_program).unwrap_or_default();
+        let base = start.wrapping_sub(offset);
+        // JIT compilers map code of theirs once more, near what they write: all else of the file is where it was.
+        let home = |at: u64| Some((base.wrapping_sub(at), self.listed(at)?));
+        let found = home(base).or_else(|| space.others_of_file(address).find_map(home));
+        let (moved, (Listed { origin, told }, named)) = found.unwrap_or_default();
+        let origin = origin.wrapping_add(moved);
+        let named = (self.described.origin.wrapping_add(moved), named);
         let parts = parts(&told);
         let leaves = vec![None; told.len() + named.1.len()];
         // Of a file that comes back, so does code that was made by what was known of it.
         let before = self.mappings.iter().rposition(|&known| space.same(known, mapping));
         let wholes = before.map_or_else(HashMap::default, |number| self.images[number].wholes.clone());
         let (linkers, depths) = (HashMap::default(), HashMap::default());
-        self.images.push(Image { origin, told, named, parts, wholes, leaves, linkers, depths });
+        self.images.push(Image { origin, moved, told, named, parts, wholes, leaves, linkers, depths });
         self.mappings.push(mapping);
         self.latest = self.images.len() - 1;
         Some(self.latest)
+    }
+
+    /// The functions of the file that begins at `base` as far as its code is concerned: described ones, and named ones.
+    fn listed(&self, base: u64) -> Option<(Listed, &'static [Row])> {
+        let is_program = self.described.origin == base;
+        let described = starts(base).or_else(|| is_program.then(|| self.described.clone()))?;
+        Some((described, if is_program { self.named } else { &[] }))
     }
 
     /// Forgets images that are mapped no more.
@@ -291,7 +303,7 @@ impl Image {
         let to = self.parts.get(part + 1).map_or(self.told.len(), |&to| to as usize);
         let number = (from + self.told[from..to].partition_point(begins)).checked_sub(1)?;
         if self.told[number].length == UNASKED {
-            read_lengths(origin, &mut self.told[number..]);
+            read_lengths(origin.wrapping_sub(self.moved), &mut self.told[number..]);
         }
         let Described { start, length, .. } = self.told[number];
         let start = place(start);
@@ -423,12 +435,11 @@ struct Listed {
     told: Vec<Described>,
 }
 
-/// Reads the sorted table (`.eh_frame_hdr`) of the file whose code is mapped at `start` from `offset` on.
-fn starts(start: u64, offset: u64) -> Option<Listed> {
+/// Reads the sorted table (`.eh_frame_hdr`) of the file that begins at `base` as far as its code is concerned.
+fn starts(base: u64) -> Option<Listed> {
     const HEADER: u32 = 0x6474_e550;
-    // With most linkers the file's beginning lies as far below as its offset says, with some further.
-    let first = start.checked_sub(offset)?;
-    let base = (0..PAGES).map(|page| first.wrapping_sub(page << 12)).find(|&at| {
+    // With most linkers its beginning lies there, with some further below.
+    let base = (0..PAGES).map(|page| base.wrapping_sub(page << 12)).find(|&at| {
         let mut magic = [0; 4];
         read(at, &mut magic) == 4 && magic == *b"\x7fELF"
     })?;
@@ -473,7 +484,7 @@ mod tests {
         let parts = parts(&told);
         let leaves = vec![None; told.len()];
         let (wholes, linkers, depths) = (HashMap::default(), HashMap::default(), HashMap::default());
-        Image { origin: TABLE, told, named: (0, &[]), parts, wholes, leaves, linkers, depths }
+        Image { origin: TABLE, moved: 0, told, named: (0, &[]), parts, wholes, leaves, linkers, depths }
     }
 
     #[test]
