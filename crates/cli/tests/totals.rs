@@ -301,6 +301,7 @@ fn functions_are_entered_otherwise_than_by_calls() {
         "retpoline.c",
         "dropped_return.c",
         "mapped_twice.c",
+        "many_returns.c",
     ] {
         assert_counted(program, &profiled(program, "count"));
     }

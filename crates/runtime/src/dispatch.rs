@@ -14,7 +14,8 @@ use crate::paths;
 use crate::placing::{self, Passage};
 use crate::retire;
 use crate::signal;
-use crate::state::{Block, Exit, PROCESS, Process, Site};
+use crate::sites::{self, Site};
+use crate::state::{Block, Exit, PROCESS, Process};
 use crate::stopwatch::timed;
 use crate::sys::memory;
 use crate::system_call::{self, user_dispatch};
@@ -232,7 +233,7 @@ fn follow_indirect(
     let table = area.exit as u32;
     let found = block_at(process, target, Some(Way::Indirect { table, index }));
     let Ok(Some((to, led))) = found else {
-        let from = process.sites[indirect::site_of(table, index, target) as usize].from;
+        let from = process.sites[indirect::site_of(table, index, target)].from;
         let executed = process.blocks[from as usize].instructions;
         if found.is_err() {
             outside(process, area, (from, executed), target)?;
@@ -247,9 +248,10 @@ fn follow_indirect(
         return Ok(Some(branch));
     };
     let goal = link::indirect(process, (table, index), target, to, led)?;
-    let Site { from, kind } = process.sites[indirect::site_of(table, index, target) as usize];
+    let Site { from, kind } = process.sites[indirect::site_of(table, index, target)];
     lessons::report(process, from, kind, to);
     calls::relink(process, area, from);
+    sites::relieve(process, table, from);
     Ok(Some(goal))
 }
 

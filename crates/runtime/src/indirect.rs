@@ -7,9 +7,7 @@
 
 use crate::emit::{Borrowed, Code, gs, spill_slot};
 use crate::entry;
-use crate::sys::memory::map_at;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use timewise_abi::Failure;
+use core::sync::atomic::{AtomicBool, Ordering};
 use timewise_isa::{Control, Instruction};
 
 /// Entries of one table, and sites that share it: with so many, no two sites of a table put the same
@@ -59,31 +57,9 @@ pub fn site_of(table: u32, index: u32, target: u64) -> u32 {
     table * ENTRIES + salt.wrapping_mul(UNSPREAD) % ENTRIES
 }
 
-static TABLES: AtomicU32 = AtomicU32::new(0);
-
 /// Number of the table for a site.
 pub fn table_number(site: u32) -> u32 {
     site / ENTRIES
-}
-
-/// Address of the table for a site, which is made if need be.
-///
-/// # Errors
-/// [`Failure::CacheFull`] if there is no room for a table below 2 GiB.
-pub fn table_for(site: u32) -> Result<u32, Failure> {
-    let number = table_number(site);
-    if number >= entry::MAX_TABLES {
-        return Err(Failure::CacheFull);
-    }
-    let address = entry::table_address(number);
-    if number >= TABLES.load(Ordering::Relaxed) {
-        map_at(u64::from(address), u64::from(ENTRIES) * 8, false).map_err(|_| Failure::CacheFull)?;
-        for index in 0..ENTRIES {
-            crate::cache::set_entry(u64::from(address + 8 * index), entry::miss_routine(number));
-        }
-        TABLES.store(number + 1, Ordering::Relaxed);
-    }
-    Ok(address)
 }
 
 /// Emits an indirect branch; `pool` makes a constant in memory for a return address. The position in the
@@ -253,6 +229,7 @@ pub const MISSED: u32 = gs!(missed);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::memory::map_at;
 
     #[test]
     fn the_site_follows_from_entry_and_target() {

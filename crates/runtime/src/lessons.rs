@@ -259,23 +259,21 @@ struct Ends {
     exits: HashMap<(u32, u64), u32, BuildHasherDefault<AddressHasher>>,
     /// Indirect branches by their block.
     sites: HashMap<u32, u32, BuildHasherDefault<AddressHasher>>,
-    /// How many of each were looked at.
-    read: [usize; 2],
+    /// How many exits were looked at, and sites of each table.
+    read: (usize, Vec<usize>),
 }
 
 impl Ends {
     /// Takes in those that are new.
     fn read_on(&mut self, process: &Process) {
-        let [exits, sites] = self.read;
-        for (number, exit) in process.exits.iter().enumerate().skip(exits) {
+        let (exits, sites) = &self.read;
+        for (number, exit) in process.exits.iter().enumerate().skip(*exits) {
             if !exit.linked && is_way(exit.kind) {
                 self.exits.insert((exit.from, exit.target), number as u32);
             }
         }
-        for (number, site) in process.sites.iter().enumerate().skip(sites) {
-            self.sites.insert(site.from, number as u32);
-        }
-        self.read = [process.exits.len(), process.sites.len()];
+        self.sites.extend(process.sites.beyond(sites).map(|(number, site)| (site.from, number)));
+        self.read = (process.exits.len(), process.sites.counts().collect());
     }
 }
 

@@ -36,6 +36,7 @@ pub mod range_map;
 pub mod retire;
 pub mod segment;
 mod signal;
+pub mod sites;
 mod starts;
 pub mod state;
 mod stopwatch;

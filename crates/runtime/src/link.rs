@@ -12,7 +12,8 @@ use crate::forest::Vertex;
 use crate::indirect::{self, Switch};
 use crate::paths;
 use crate::placing;
-use crate::state::{Block, Edge, Exit, Process, Site, Target};
+use crate::sites::Site;
+use crate::state::{Block, Edge, Exit, Process, Target};
 use crate::unlink::{chain, enter_again};
 use alloc::vec::Vec;
 use timewise_abi::log::{EdgeRecord, edge_kind};
@@ -229,7 +230,7 @@ pub fn indirect(
 
 /// What is noted of the edge of an indirect branch to a block, which is recorded.
 fn indirect_edge(process: &mut Process, site: u32, to: u32) -> Result<Edge, Failure> {
-    let site = process.sites[site as usize];
+    let site = process.sites[site];
     let executed = process.blocks[site.from as usize].instructions;
     edge(process, site.from, executed, to, site.kind)
 }
@@ -250,7 +251,7 @@ fn stub(
     let call = process.calls.as_ref().and_then(|calls| calls.call(edge.call));
     let (found, unmatched) = arrive(process, (code, region), site, to, call)?;
     let past = code.here();
-    let from = process.sites[site as usize];
+    let from = process.sites[site];
     let steps = paths::steps(process, from.from, from.kind, block.address);
     paths::put(process, code, steps, from.from, block.live);
     code.toll(edge.toll, block.live);
@@ -289,6 +290,7 @@ fn enter(
         process.targets[number as usize] = target;
     } else {
         process.targets.push(target);
+        process.sites.add_target(table);
         process.blocks[to as usize].targets = number;
     }
     process.heads.insert(place, number);
@@ -350,7 +352,7 @@ fn arrive(
     to: u32,
     call: Option<Call>,
 ) -> Result<(u64, Option<u32>), Failure> {
-    let Site { from, kind } = process.sites[site as usize];
+    let Site { from, kind } = process.sites[site];
     let Block { address, live, .. } = process.blocks[to as usize];
     let last = process.blocks[from as usize];
     if process.calls.is_none() {

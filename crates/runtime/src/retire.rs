@@ -74,8 +74,29 @@ pub fn retire(process: &mut Process, range: Range<u64>) {
     }
 }
 
-/// Takes away everything that leads to a fragment, and what could keep a thread in it for long.
+/// Takes away everything that leads to a fragment, and keeps in mind where it began.
 fn leave(process: &mut Process, number: u32) {
+    for key in take_away(process, number) {
+        let retired = process.retired.entry(key).or_default();
+        if retired.len() == REMEMBERED {
+            retired.remove(0);
+        }
+        retired.push(number);
+    }
+}
+
+/// Has what a fragment was translated from translated anew, though it has not changed.
+pub fn discard(process: &mut Process, number: u32) {
+    if core::mem::replace(&mut process.fragments[number as usize].live, false) {
+        take_away(process, number);
+    }
+}
+
+/// Takes away everything that leads to a fragment, and what could keep a thread in it for long. The [`Mode::key`] of each
+/// of its blocks that was known where it begins: in the place of others is that of a loop, or a round of it that came before.
+///
+/// [`Mode::key`]: crate::kinds::Mode::key
+fn take_away(process: &mut Process, number: u32) -> Vec<u64> {
     let fragment = &process.fragments[number as usize];
     let blocks = fragment.blocks.clone();
     for page in pages(fragment.source(&process.blocks)) {
@@ -88,25 +109,19 @@ fn leave(process: &mut Process, number: u32) {
         // The stub lies in the fragment's region, so it is in reach.
         let _ = cache::link(back.place, back.stub);
     }
+    let mut began = Vec::new();
     for block in blocks {
-        let key = process.blocks[block as usize].key();
-        let began = process.beginnings.remove(&process.blocks, block);
+        if process.beginnings.remove(&process.blocks, block) {
+            began.push(process.blocks[block as usize].key());
+        }
         unlink::undo(process, block);
-        if !began {
-            // Another block is known there: that of a loop, or a round of it that came before.
-            continue;
-        }
-        let retired = process.retired.entry(key).or_default();
-        if retired.len() == REMEMBERED {
-            retired.remove(0);
-        }
-        retired.push(number);
     }
     let mut offset = process.record.latest_thread.load(core::sync::atomic::Ordering::Acquire);
     while offset != 0 {
         redirect(process.shared.thread(offset), &process.fragments[number as usize]);
         offset = process.shared.previous_thread(offset);
     }
+    began
 }
 
 /// A thread that is in a system call is not to come back to a retired fragment.

@@ -13,6 +13,7 @@ use crate::marks::Marks;
 use crate::paths::Paths;
 use crate::placing::Placing;
 use crate::retire::CodePage;
+use crate::sites::Sites;
 use crate::starts::Starts;
 use crate::sys::filter::is_confined;
 use crate::sys::lock::Lock;
@@ -276,15 +277,6 @@ impl Target {
     }
 }
 
-/// An indirect jump, indirect call or return.
-#[derive(Clone, Copy, Debug)]
-pub struct Site {
-    /// Block that it ends.
-    pub from: u32,
-    /// An [`timewise_abi::log::edge_kind`].
-    pub kind: u16,
-}
-
 /// Everything of one process.
 pub struct Process {
     /// The shared file.
@@ -313,8 +305,8 @@ pub struct Process {
     pub is_alone: bool,
     /// Ways out by number.
     pub exits: Vec<Exit>,
-    /// Indirect branches by number.
-    pub sites: Vec<Site>,
+    /// Indirect branches.
+    pub sites: Sites,
     /// Their targets.
     pub targets: Vec<Target>,
     /// First target of each entry of their tables that has one, by the entry's address.
@@ -401,7 +393,7 @@ impl Process {
             copies: BTreeSet::new(),
             is_alone: true,
             exits: Vec::new(),
-            sites: Vec::new(),
+            sites: Sites::default(),
             targets: Vec::new(),
             heads: HashMap::default(),
             withdrawn: HashMap::default(),

@@ -22,7 +22,8 @@ use crate::marks::Mark;
 use crate::placing::Passage;
 use crate::retire;
 use crate::segment;
-use crate::state::{Block, Exit, Fragment, Loop, NO_COUNTER, Process, Site, Special, SystemCall};
+use crate::sites::Site;
+use crate::state::{Block, Exit, Fragment, Loop, NO_COUNTER, Process, Special, SystemCall};
 use crate::unit::{self, Extent, MAX_INSTRUCTIONS, PlannedBlock, Unit};
 use crate::unlink;
 use alloc::boxed::Box;
@@ -498,10 +499,10 @@ impl Translation<'_> {
     }
 
     fn indirect(&mut self, block: usize, at: usize, kind: u16) -> Result<usize, Failure> {
-        let site = self.process.sites.len() as u32;
-        self.process.sites.push(Site { from: self.first + block as u32, kind });
-        let table = indirect::table_for(site)?;
         let instruction = self.unit.instructions[at];
+        let from = self.first + block as u32;
+        let (site, table) = self.process.sites.add(instruction.next(), Site { from, kind })?;
+        let table = entry::table_address(table);
         let region = self.process.cache.region(self.region);
         indirect::emit(&mut self.code, self.unit.code(at), &instruction, site, table, |value| {
             let place = region.take_cold(8);

@@ -6,7 +6,8 @@ use crate::calls::Relying;
 use crate::entry;
 use crate::indirect;
 use crate::kinds::Mode;
-use crate::state::{Block, Exit, Process, Site, Target};
+use crate::sites::Site;
+use crate::state::{Block, Exit, Process, Target};
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 
@@ -94,7 +95,7 @@ pub fn renew_targets(process: &mut Process, block: u32, is_of_them: impl Fn(Site
     while let Some(&Target { place, next, outdated, .. }) = process.targets.get(number as usize) {
         let (table, index) = entry::table_entry(place);
         let site = indirect::site_of(table, index, address);
-        if is_of_them(process.sites[site as usize]) && !outdated {
+        if is_of_them(process.sites[site]) && !outdated {
             renew_target(process, number);
         }
         number = next;

@@ -18,7 +18,8 @@ use crate::indirect::{self, RCX_SLOT, RDX_SLOT};
 use crate::kinds::record::SLOTS;
 use crate::kinds::{Added, Lent, pace};
 use crate::paths;
-use crate::state::{Process, Site};
+use crate::sites::Site;
+use crate::state::Process;
 use timewise_abi::NONE;
 use timewise_abi::log::edge_kind;
 use timewise_abi::thread::{Registers, ThreadArea};
@@ -64,7 +65,7 @@ pub fn recover(process: &mut Process, area: &mut ThreadArea, registers: &mut Reg
 
 /// The block that a branch leaves, and its kind.
 fn way_from(process: &Process, site: u32) -> (u32, u16) {
-    let Site { from, kind } = process.sites[site as usize];
+    let Site { from, kind } = process.sites[site];
     (from, kind)
 }
 
@@ -280,9 +281,8 @@ impl Recovery<'_> {
         if let Some((Form::LookUp, length)) = self.form(at)
             && pc < at + length as u64
         {
-            let site = self.process.sites.iter().rposition(|site| site.from == block)?;
-            let way = way_from(self.process, site as u32);
-            return Some(branched(self.process, self.area, self.registers, way));
+            let Site { from, kind } = self.process.sites.of_block(block)?;
+            return Some(branched(self.process, self.area, self.registers, (from, kind)));
         }
         self.added(tail)
     }

@@ -26,6 +26,7 @@ pub fn confine(area: &mut ThreadArea) {
         // Out of room for a record is noted where it happens.
         let _ = process.space.learn(area.registers.rip, process.shared, &process.record.mappings);
         HEAP.keep_in_store();
+        process.sites.keep_in_store();
         area.filter = (&raw const *filter::add(program)) as u64;
         signal::renew(area);
         true
