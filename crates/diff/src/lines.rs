@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use timewise_flow::Analysis;
 use timewise_flow::lines::SourceLine;
+use timewise_flow::{InstructionId, RoutineId};
 use timewise_profile::ModuleId;
 
 /// A source line as compiled into a module.
@@ -40,6 +41,31 @@ impl Lines {
         Lines { all, of }
     }
 
+    /// Of which routines and of which modules any line is known.
+    fn known(&self, analysis: &Analysis) -> Known {
+        let [routines, modules] = [analysis.routines.len(), analysis.profile.modules.len()];
+        let mut known = Known { routines: vec![false; routines], modules: vec![false; modules] };
+        for (id, _) in (0..).map(InstructionId).zip(&self.of).filter(|(_, line)| line.is_some()) {
+            let owner = analysis.owner[analysis.block_of(id).index()];
+            known.routines[owner.index()] = true;
+            known.modules[analysis.code.place(id).module.index()] = true;
+        }
+        known
+    }
+
+    /// Takes out the lines of routines that a test names.
+    fn take_out(&mut self, analysis: &Analysis, is_out: impl Fn(RoutineId) -> bool) {
+        for (id, line) in (0..).map(InstructionId).zip(&mut self.of) {
+            *line = line.filter(|_| !is_out(analysis.owner[analysis.block_of(id).index()]));
+        }
+        let mut numbers = vec![None; self.all.len()];
+        self.of.iter().flatten().for_each(|&line| numbers[line as usize] = Some(0));
+        (0..).zip(numbers.iter_mut().flatten()).for_each(|(number, of)| *of = number);
+        let kept = self.all.iter().zip(&numbers).filter(|(_, number)| number.is_some());
+        self.all = kept.map(|(line, _)| *line).collect();
+        self.of.iter_mut().for_each(|line| *line = line.and_then(|line| numbers[line as usize]));
+    }
+
     /// The lines of each file of each module.
     fn files(&self) -> Vec<Range<u32>> {
         let mut files: Vec<Range<u32>> = Vec::new();
@@ -65,6 +91,35 @@ impl Lines {
         let lines = self.all.get(of.start as usize..of.end as usize)?;
         lines.binary_search_by_key(&number, |line| line.1.line).ok().map(|at| of.start + at as u32)
     }
+}
+
+/// What lines are known of.
+struct Known {
+    routines: Vec<bool>,
+    modules: Vec<bool>,
+}
+
+/// The lines of two analyses, but those of code of which the other side has none: of a routine with a partner without
+/// lines, or without a partner in a module whose partner has none, as that of a stripped build. Those are neither gone nor
+/// new.
+pub fn of_both(base: &Analysis, test: &Analysis, modules: &Pairing, routines: &Pairing) -> (Lines, Lines) {
+    let (mut ours, mut theirs) = (Lines::new(base), Lines::new(test));
+    let (of_base, of_test) = (ours.known(base), theirs.known(test));
+    let is_out = |other: &Known, partners: [Option<u32>; 2]| match partners {
+        [Some(routine), _] => !other.routines[routine as usize],
+        [None, Some(module)] => !other.modules[module as usize],
+        [None, None] => false,
+    };
+    let module = |analysis: &Analysis, routine: RoutineId| analysis.routines[routine.index()].place.module.0;
+    ours.take_out(base, |routine| {
+        let partners = [routines.of_base(routine.0), modules.of_base(module(base, routine))];
+        is_out(&of_test, partners)
+    });
+    theirs.take_out(test, |routine| {
+        let partners = [routines.of_test(routine.0), modules.of_test(module(test, routine))];
+        is_out(&of_base, partners)
+    });
+    (ours, theirs)
 }
 
 /// Pairs the lines of two analyses whose instructions are paired. Lines of a file mostly keep their order, and those that

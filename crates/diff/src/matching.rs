@@ -35,7 +35,7 @@ impl Matching {
         let (mut instructions, narrowed) = instructions(base, test, &routines);
         let mut loops = loops::pair(base, test, &instructions);
         copies::uncross(base, test, &mut instructions, &mut loops);
-        let (base_lines, test_lines) = (Lines::new(base), Lines::new(test));
+        let (base_lines, test_lines) = lines::of_both(base, test, &modules, &routines);
         let lines = lines::pair(
             &base_lines,
             &test_lines,

@@ -59,6 +59,31 @@ fn a_profile_compared_with_itself_has_not_changed() {
     });
 }
 
+/// Of a build without debug information nothing says that its lines are gone, or that those of the other are new.
+#[test]
+fn lines_that_one_side_alone_knows_have_no_rows() {
+    let known = program(1_000_000, 5000, 500, "");
+    let stripped = Profile { lines: Vec::new(), ..program(1_000_000, 5000, 500, "") };
+    // Of one function alone, as of one that was compiled without.
+    let mut partly = program(1_000_000, 5000, 500, "");
+    let of_work = partly.lines.iter_mut().filter(|line| line.place.offset.0 >= 0x2000);
+    of_work.for_each(|line| line.file = None);
+    let lines = |base: &Profile, test: &Profile| {
+        compared(base, test, |comparison| {
+            let rows = comparison.rows(Grain::Line).into_iter().map(|row| (row.what.base, row.what.test));
+            let number = |of: Option<Thing>| match of {
+                Some(Thing::Line((_, line))) => Some(line.line),
+                _ => None,
+            };
+            rows.map(|(base, test)| (number(base), number(test))).collect::<Vec<_>>()
+        })
+    };
+    assert_eq!(lines(&known, &stripped), []);
+    assert_eq!(lines(&stripped, &known), []);
+    assert_eq!(lines(&known, &partly), [(Some(2), Some(2))]);
+    assert_eq!(lines(&partly, &known), [(Some(2), Some(2))]);
+}
+
 /// Of a file that stayed as it was a line's code may be compiled into another's function: each line remains itself.
 #[test]
 fn lines_of_a_file_that_did_not_change_stay_themselves() {

@@ -336,7 +336,7 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
 }
 
 /// Worth telling: less has no line in programs that were built with all of them.
-const MUCH_WITHOUT_LINES: f64 = 0.005;
+pub const MUCH_WITHOUT_LINES: f64 = 0.005;
 
 /// What no row of lines can show.
 fn without_lines(analysis: &Analysis, figures: Figures, style: Style) -> String {

@@ -7,6 +7,7 @@ use super::waiting::Waits;
 use super::{By, Grain};
 use crate::abbreviate::in_sentence;
 use crate::labels::file_name;
+use crate::listing::MUCH_WITHOUT_LINES;
 use crate::number::{any, count, duration, percent, quantity, samples};
 use crate::site::Site;
 use crate::style::{Style, Tone};
@@ -39,9 +40,35 @@ pub fn text(comparison: &Comparison, by: By, limit: Option<usize>, style: Style)
         return out + "\n" + &style.wrap(Tone::Faint, &why);
     }
     match by {
-        By::Code(grain) => out + &code(comparison, grain, limit, style) + &waiting_too(comparison, style),
+        By::Code(grain) => {
+            let lines = if grain == Grain::Line { without_lines(comparison, style) } else { String::new() };
+            out + &code(comparison, grain, limit, style) + &lines + &waiting_too(comparison, style)
+        }
         By::Waiting => out + &waiting(comparison, limit, style),
     }
+}
+
+/// What no row of lines can show.
+fn without_lines(comparison: &Comparison, style: Style) -> String {
+    let share = |analysis: &Analysis, lines: &[Option<u32>]| {
+        let costs = analysis.by_instruction();
+        let with_line = costs.iter().zip(lines).filter(|(_, line)| line.is_some());
+        let with_lines: u64 = with_line.map(|(cost, _)| cost.instructions).sum();
+        1.0 - with_lines as f64 / analysis.whole().instructions.max(1) as f64
+    };
+    let matching = &comparison.matching;
+    let base = share(comparison.base, &matching.base_lines.of);
+    let test = share(comparison.test, &matching.test_lines.of);
+    if base.max(test) < MUCH_WITHOUT_LINES {
+        return String::new();
+    }
+    let told = format!(
+        "{} of the instructions in BASE, {} in TEST, are in code whose lines are not known on both sides: --by function \
+         compares it",
+        percent(base),
+        percent(test)
+    );
+    style.wrap(Tone::Faint, &told)
 }
 
 /// What changed of the code.
