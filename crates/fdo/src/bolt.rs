@@ -3,6 +3,7 @@
 use crate::fault::FdoError;
 use crate::run::run;
 use crate::tools::find;
+use object::Object;
 use std::path::Path;
 use std::process::Command;
 
@@ -22,11 +23,13 @@ pub struct Said {
 /// How code is laid out: what helps without a second program to measure with. Folding equal functions (`-icf`) is not of
 /// it: BOLT 19 folds those as well whose addresses are compared, and the program does something else. Nor is updating
 /// debug information (`-update-debug-sections`): of GCC 12's DWARF 5 it gives lines to wrong files.
-const LAYOUT: [&str; 4] =
-    ["-reorder-blocks=ext-tsp", "-reorder-functions=hfsort", "-split-functions", "-split-all-cold"];
+const LAYOUT: [&str; 3] = ["-reorder-blocks=ext-tsp", "-split-functions", "-split-all-cold"];
 
-/// Makes `output` of `binary` by branches as `perf2bolt -pa` reads them. For all that BOLT can do the binary must have
-/// been linked with `--emit-relocs`.
+/// Likewise, where the linker left its relocations (`--emit-relocs`): BOLT refuses to move functions of other binaries.
+const LAYOUT_OF_FUNCTIONS: &str = "-reorder-functions=hfsort";
+
+/// Makes `output` of `binary` by branches as `perf2bolt -pa` reads them. Unless the binary was linked with
+/// `--emit-relocs`, BOLT reorders within functions only.
 ///
 /// # Errors
 /// If there is no BOLT, or it fails.
@@ -42,14 +45,25 @@ pub fn optimise(binary: &Path, branches: &str, output: &Path) -> Result<Said, Fd
     std::fs::write(&aggregated, branches).map_err(system("write", &aggregated))?;
     let converted =
         run(Command::new(convert).arg("-pa").arg("-p").args([&aggregated, binary]).arg("-o").arg(&profile))?;
-    let laid_out =
-        run(Command::new(bolt).arg(binary).arg("-o").arg(output).arg("-data").arg(&profile).args(LAYOUT))?;
+    let mut bolt = Command::new(bolt);
+    bolt.arg(binary).arg("-o").arg(output).arg("-data").arg(&profile).args(LAYOUT);
+    if has_relocations(binary).map_err(system("read", binary))? {
+        bolt.arg(LAYOUT_OF_FUNCTIONS);
+    }
+    let laid_out = run(&mut bolt)?;
     Ok(Said {
         mismatching: number_behind(&converted, "mismatching disassembled function contents:"),
         stale: number_before(&laid_out, "(possibly stale) profile"),
         laid_out: number_behind(&laid_out, "basic block reordering modified layout of"),
         stripped: laid_out.contains("debug info will be stripped"),
     })
+}
+
+/// Whether the linker left the relocations of code in a binary. One that cannot be understood BOLT will complain of.
+fn has_relocations(binary: &Path) -> std::io::Result<bool> {
+    let bytes = std::fs::read(binary)?;
+    let file = object::File::parse(bytes.as_slice());
+    Ok(file.is_ok_and(|file| file.section_by_name(".rela.text").is_some()))
 }
 
 /// The number that follows some words, 0 if they are not said.
@@ -82,9 +96,15 @@ mod tests {
         assert_eq!((number_behind("", "a"), number_before("", "a")), (0, 0));
     }
 
-    /// Two functions with equal code have two addresses, also in the program that BOLT makes.
+    /// Two functions with equal code have two addresses, also in the program that BOLT makes, whatever it may move.
     #[test]
     fn functions_stay_apart_whose_addresses_are_compared() {
+        for relocations in ["-Wl,--emit-relocs", "-Wl,--as-needed"] {
+            assert_apart(relocations);
+        }
+    }
+
+    fn assert_apart(relocations: &str) {
         const PROGRAM: &str = "
             typedef long (*Handler)(long);
             __attribute__((noinline)) long on_read(long x) { return x * 3 + 1; }
@@ -95,7 +115,7 @@ mod tests {
         let [source, binary, output] = ["program.c", "program", "anew"].map(|name| folder.path().join(name));
         std::fs::write(&source, PROGRAM).unwrap();
         let mut compiler = Command::new("gcc");
-        compiler.args(["-O2", "-g", "-fno-ipa-icf", "-Wl,--emit-relocs", "-o"]).args([&binary, &source]);
+        compiler.args(["-O2", "-g", "-fno-ipa-icf", relocations, "-o"]).args([&binary, &source]);
         run(&mut compiler).unwrap();
         let symbols = run(Command::new("nm").arg(&binary)).unwrap();
         let address =

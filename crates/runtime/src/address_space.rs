@@ -6,8 +6,7 @@
 //!
 //! Code that the program can write to, there or through another mapping of the same memory, is checked
 //! whenever it is entered. Not seen are changes that come neither by a store of the program nor by a
-//! change of its mappings: a debugger's, those through `/proc/self/mem`, and those to a file that is
-//! mapped privately.
+//! system call of it that changes its mappings or memory: a debugger's, and those to a file that is mapped privately.
 
 use crate::range_map::RangeMap;
 use crate::state::AddressHasher;

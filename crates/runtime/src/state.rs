@@ -329,6 +329,8 @@ pub struct Process {
     pub starts: Starts,
     /// What is noted of rare edges from or to outside, by (from, executed, to).
     pub external: HashMap<(u32, u16, u32), Toll, BuildHasherDefault<AddressHasher>>,
+    /// Whether it opened its memory as a file, to write to it.
+    pub writes_memory: bool,
     /// What its family reports.
     pub lessons: Lessons,
     /// The readable page that was read last, or [`NO_PAGE`]: most code lies on the same page as what was read before it.
@@ -405,6 +407,7 @@ impl Process {
             beginnings: Beginnings::default(),
             starts: Starts::default(),
             external: HashMap::default(),
+            writes_memory: false,
             lessons: Lessons::default(),
             latest: NO_PAGE,
         }

@@ -52,7 +52,9 @@ pub unsafe fn call_for_program(number: u64, arguments: [u64; 6]) -> Result<u64, 
 pub mod number {
     pub const READ: u64 = 0;
     pub const WRITE: u64 = 1;
+    pub const OPEN: u64 = 2;
     pub const CLOSE: u64 = 3;
+    pub const LSEEK: u64 = 8;
     pub const MMAP: u64 = 9;
     pub const MPROTECT: u64 = 10;
     pub const MUNMAP: u64 = 11;
@@ -60,6 +62,8 @@ pub mod number {
     pub const RT_SIGACTION: u64 = 13;
     pub const RT_SIGPROCMASK: u64 = 14;
     pub const RT_SIGRETURN: u64 = 15;
+    pub const PWRITE64: u64 = 18;
+    pub const WRITEV: u64 = 20;
     pub const SCHED_YIELD: u64 = 24;
     pub const MREMAP: u64 = 25;
     pub const MADVISE: u64 = 28;
@@ -92,6 +96,7 @@ pub mod number {
     pub const PSELECT6: u64 = 270;
     pub const PPOLL: u64 = 271;
     pub const EPOLL_PWAIT: u64 = 281;
+    pub const PWRITEV: u64 = 296;
     pub const RT_TGSIGQUEUEINFO: u64 = 297;
     pub const PRLIMIT64: u64 = 302;
     pub const GETCPU: u64 = 309;
@@ -99,9 +104,11 @@ pub mod number {
     pub const PROCESS_VM_WRITEV: u64 = 311;
     pub const SECCOMP: u64 = 317;
     pub const EXECVEAT: u64 = 322;
+    pub const PWRITEV2: u64 = 328;
     pub const PKEY_MPROTECT: u64 = 329;
     pub const IO_PGETEVENTS: u64 = 333;
     pub const RSEQ: u64 = 334;
     pub const CLONE3: u64 = 435;
+    pub const OPENAT2: u64 = 437;
     pub const EPOLL_PWAIT2: u64 = 441;
 }

@@ -168,6 +168,12 @@ fn apply(process: &mut Process, range: Range<u64>, effect: Effect) -> Result<(),
     Ok(())
 }
 
+/// What was written to is not what it was.
+pub fn overwritten(process: &mut Process, range: Range<u64>) {
+    // Out of room for a record is noted where it happens.
+    let _ = apply(process, range, Effect::Overwrite);
+}
+
 /// Handles a call that touches the runtime's own memory; `None` if it does not.
 fn around_own(process: &mut Process, number: u64, arguments: [u64; 6]) -> Option<Result<u64, Errno>> {
     let [a, b, c, d, e, _] = arguments;

@@ -7,6 +7,7 @@ mod confine;
 mod execute;
 pub mod limit;
 mod memory;
+mod memory_file;
 mod process;
 mod segment;
 mod sequences;
@@ -51,6 +52,10 @@ pub fn handle(area: &mut ThreadArea) {
         | number::SHMAT
         | number::SHMDT
         | number::REMAP_FILE_PAGES => memory::change(area),
+        number::OPEN | number::OPENAT | number::OPENAT2 => memory_file::open(area),
+        number::WRITE | number::PWRITE64 | number::WRITEV | number::PWRITEV | number::PWRITEV2 => {
+            memory_file::write(area);
+        }
         number::PRLIMIT64 | number::GETRLIMIT | number::SETRLIMIT => limit::limit(area),
         number::RT_SIGACTION => signal::action(area),
         number::SIGALTSTACK => signal::handler_stack(area),
