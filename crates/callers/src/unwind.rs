@@ -43,12 +43,13 @@ pub struct Unwinder {
 struct File {
     image: Image,
     table: Option<UnwindTable>,
+    is_go: bool,
 }
 
 impl File {
     fn of(module: ModuleId, modules: &Modules) -> Option<File> {
         let image = modules.image(module)?;
-        Some(File { table: UnwindTable::of(&image), image })
+        Some(File { table: UnwindTable::of(&image), is_go: image.is_go(), image })
     }
 }
 
@@ -144,6 +145,36 @@ impl Unwinder {
                 Err(Stop::Lost) => return End::Broken,
             };
             behind_call = u64::from(!signal);
+        }
+    }
+
+    /// How a stack that ended at the last of `callers` goes on by `chain`, the return addresses that the kernel found by
+    /// frame pointers, and how it ends then. Go switches to other stacks for its runtime, of which nothing was copied;
+    /// frame pointers lead back from there, and all code of Go keeps them.
+    pub fn go_on(
+        &mut self,
+        end: End,
+        (chain, is_all): (&[u64], bool),
+        (space, modules): (&AddressSpace, &Modules),
+        callers: &mut Vec<Place>,
+    ) -> End {
+        let Some(&last) = callers.last().filter(|_| end != End::Whole) else { return end };
+        let file = self.files.entry(last.module).or_insert_with(|| File::of(last.module, modules));
+        if !file.as_ref().is_some_and(|file| file.is_go) {
+            return end;
+        }
+        let mut rest = chain.iter().map(|&address| space.place(address));
+        if !rest.any(|place| place == Some(last)) {
+            return end;
+        }
+        let of_go = rest.by_ref().map_while(|place| place.filter(|place| place.module == last.module));
+        let before = callers.len();
+        callers.extend(of_go.take(DEEPEST.saturating_sub(before)));
+        let all_found = chain.last().and_then(|&outermost| space.place(outermost)) == callers.last().copied();
+        match callers.len() > before && all_found {
+            true if is_all => End::Whole,
+            true => End::CutShort,
+            false => end,
         }
     }
 

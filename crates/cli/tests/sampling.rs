@@ -107,6 +107,27 @@ fn a_program_that_only_waits_has_its_waiting_shown() {
     assert_eq!(timewise(directory.path(), &["annotate", "main"]).status.code(), Some(2));
 }
 
+/// Go goes to another stack for its runtime, which is not copied; frame pointers lead back from there.
+#[test]
+fn callers_are_found_on_the_stacks_that_go_came_from() {
+    if !sampling_works() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/allocates.go");
+    let mut build = Command::new("go");
+    build.args(["build", "-o", "allocates", source]).current_dir(directory.path());
+    assert!(build.status().unwrap().success());
+    let sampled = timewise(directory.path(), &["sample", "--", "./allocates"]);
+    assert!(sampled.status.success(), "{}", messages(&sampled));
+    let report = timewise(directory.path(), &["report", "--format", "json"]);
+    let report: serde_json::Value = serde_json::from_slice(&report.stdout).unwrap();
+    let number = |name: &str| report["measurement"]["call_stacks"][name].as_u64().unwrap();
+    // A quarter of them pass such a switch.
+    let ended_early = number("cut_short") + number("broken");
+    assert!(10 * ended_early < number("taken"), "{}", report["measurement"]["call_stacks"]);
+}
+
 #[test]
 fn the_doctor_names_a_cause_for_each_no() {
     let facts = doctor();

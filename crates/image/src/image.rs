@@ -120,6 +120,11 @@ impl Image {
         sections.into_iter().filter(linkage::holds_stubs).map(|section| section.offsets).collect()
     }
 
+    /// Whether there is code of Go in it, all of which keeps frame pointers.
+    pub fn is_go(&self) -> bool {
+        self.elf().is_some_and(|elf| crate::pclntab::is_in(&elf))
+    }
+
     /// The library's view of it. Its headers were read once, so this does not fail.
     pub(crate) fn elf(&self) -> Option<Elf<'_>> {
         Elf::parse(&self.contents).ok()

@@ -35,6 +35,11 @@ impl Layout {
     }
 }
 
+/// Whether a file has such a table.
+pub fn is_in(elf: &Elf) -> bool {
+    SECTIONS.iter().any(|name| elf.section_by_name(name).is_some())
+}
+
 /// All functions that the table of `elf` names within `code`, sorted by offset; none if it has no table.
 pub fn of<'data>(elf: &Elf<'data>, code: &[Range<u64>]) -> Vec<Named<'data>> {
     let Some(section) = SECTIONS.iter().find_map(|name| elf.section_by_name(name)) else { return Vec::new() };

@@ -271,7 +271,9 @@ impl Collector {
                     if raw.kernel {
                         callers.extend(space.place(stack.registers.ip));
                     }
-                    self.unwinder.callers(stack, space, &self.modules, &mut callers)
+                    let end = self.unwinder.callers(stack, space, &self.modules, &mut callers);
+                    let chain = (&raw.user_callers[..], raw.user_callers.len() < KERNEL_DEPTH);
+                    self.unwinder.go_on(end, chain, (space, &self.modules), &mut callers)
                 }
                 None => chain(&raw.user_callers, space, &mut callers),
             };

@@ -119,10 +119,12 @@ fn basic_attributes(options: &Options) -> perf_event_attr {
     if copied {
         copy_stacks(&mut attributes, options.unwound_bytes());
     }
-    if options.call_graph == CallGraph::FramePointers || copied && options.kernel {
+    // Frame pointers tell of stacks that are not copied, as Go switches between.
+    let by_frame_pointers = matches!(options.call_graph, CallGraph::FramePointers | CallGraph::Automatic);
+    if by_frame_pointers || copied && options.kernel {
         attributes.sample_type |= u64::from(sys::PERF_SAMPLE_CALLCHAIN);
         attributes.set_exclude_callchain_kernel(u64::from(!options.kernel));
-        attributes.set_exclude_callchain_user(u64::from(copied));
+        attributes.set_exclude_callchain_user(u64::from(!by_frame_pointers));
     }
     attributes.set_exclude_kernel(u64::from(!options.kernel));
     attributes.set_task(1);
