@@ -1,11 +1,11 @@
 //! Numbers of instructions as users write them, with the letters that reports have.
 
-/// A whole number, or one of thousands (`k`), millions (`M`) or thousands of millions (`G`).
+/// A whole number, or one of thousands (`k` or `K`), millions (`M`) or thousands of millions (`G`).
 ///
 /// # Errors
 /// What is wrong with it.
 pub fn parse_number(text: &str) -> Result<u64, String> {
-    let units = [('k', 1_000), ('M', 1_000_000), ('G', 1_000_000_000)];
+    let units = [('k', 1_000), ('K', 1_000), ('M', 1_000_000), ('G', 1_000_000_000)];
     let with_unit = units.iter().find_map(|&(letter, unit)| Some((text.strip_suffix(letter)?, unit)));
     let (digits, unit) = with_unit.unwrap_or((text, 1));
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -32,9 +32,14 @@ mod tests {
 
     #[test]
     fn numbers_may_have_letters() {
-        for (text, number) in
-            [("0", 0), ("12", 12), ("5k", 5_000), ("2M", 2_000_000), ("18G", 18_000_000_000)]
-        {
+        for (text, number) in [
+            ("0", 0),
+            ("12", 12),
+            ("5k", 5_000),
+            ("100K", 100_000),
+            ("2M", 2_000_000),
+            ("18G", 18_000_000_000),
+        ] {
             assert_eq!(parse_number(text), Ok(number), "{text}");
         }
         for text in ["", "M", "1e6", "-1", "+1", "2 M", "1.5M", "2m", "2MM", "99999999999G"] {
