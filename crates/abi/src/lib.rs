@@ -24,9 +24,9 @@ pub mod visit;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Addresses that are the runtime's in every process under count, for its vectors and tables: addresses of 32 bits
-/// reach them from everywhere.
-pub const RESERVED_LOW: Range<u64> = 0x7800_0000..0x8000_0000;
+/// Addresses that are the runtime's in processes under count, for its vectors and tables: addresses of 32 bits reach them
+/// from everywhere. In a program that was attached to they may lie elsewhere below 2 GiB ([`process::ProcessRecord::low`]).
+pub const RESERVED_LOW: Range<u64> = 0x7800_0000..0x7a01_0000;
 
 /// Likewise, for what is put far from the program: above the 46 bits from which V8 draws where its heaps are to lie, and
 /// what the kernel lays out from a third of all addresses upwards (`setarch -L`), below where position-independent

@@ -21,6 +21,9 @@ pub struct ProcessRecord {
     /// What it has locked of the memory that it maps from now on, as `mlockall` has it: while it is counted the kernel
     /// fills none of that; host of one that is attached to, then runtime.
     pub locks: AtomicU32,
+    /// Where the runtime is to have what it needs below 2 GiB, 0 for [`crate::RESERVED_LOW`]. It is asked for once, when
+    /// the runtime is made ready: a forked process has it where its parent does; host of one that is attached to.
+    pub low: AtomicU32,
     /// Translated blocks; runtime.
     pub blocks: Log,
     /// Edges; runtime.

@@ -285,6 +285,7 @@ fn what_cannot_be_attached_to_is_told_in_a_line() {
         ("./unfit seccomp", "restricted its system calls"),
         ("./unfit traced", "traces it already"),
         ("./maps_at 450000000000", "mapped addresses that counting needs"),
+        ("./maps_at 10000000-80000000", "mapped addresses that counting needs"),
     ]
     .into_iter()
     .chain(denied)

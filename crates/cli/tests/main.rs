@@ -3,6 +3,7 @@
 mod activated;
 mod announced;
 mod attach;
+mod attached_elsewhere;
 mod bad_input;
 mod branches;
 mod code_quality;

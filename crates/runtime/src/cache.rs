@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
-use timewise_abi::{Failure, LARGE_PAGE};
+use timewise_abi::{Failure, LARGE_PAGE, RESERVED_LOW};
 
 /// Bytes reserved for a region; memory is used only as code is put there.
 const REGION_SIZE: u64 = 128 << 20;
@@ -204,8 +204,8 @@ impl Cache {
 /// Where a region for code at `address` may start, the best places first.
 fn places_near(address: u64) -> impl Iterator<Item = u64> {
     // A program at a fixed address has its heap right above it, and libraries elsewhere: as far above as
-    // operands reach.
-    let low = (1..).map(|n| LOWEST.max(u64::from(entry::LOW).saturating_sub(n * REGION_SIZE)));
+    // operands reach. Where the runtime has its low addresses there is no room.
+    let low = (1..).map(|n| LOWEST.max(RESERVED_LOW.start.saturating_sub(n * REGION_SIZE)));
     let low = low.take_while(|&start| start > LOWEST).filter(move |_| address < TWO_GIB);
     // Else below first: the heap grows above a program, and the kernel maps libraries downwards from the
     // top, so that about 1 GiB below a cluster of modules is rarely wanted by the program.

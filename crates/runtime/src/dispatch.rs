@@ -262,10 +262,11 @@ fn follow_indirect(
 pub fn set_up(area: &mut ThreadArea) -> Result<(), Failure> {
     // SAFETY: the shared file is mapped where the area says, for as long as the process lives.
     let shared = unsafe { Shared::at(area.shared) };
-    crate::entry::prepare()?;
+    let record = shared.process(area.process);
+    crate::entry::prepare(record)?;
     memory::leave_out_of_dumps(HIGH);
     PROCESS.with(|process| {
-        let process = process.insert(Process::new(shared, shared.process(area.process)));
+        let process = process.insert(Process::new(shared, record));
         HEAP.reserve(system_call::limit::set_up(process));
     });
     signal::set_up(area);

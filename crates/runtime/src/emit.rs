@@ -87,7 +87,7 @@ pub fn leave(exit: u32) -> [u8; LEAVE] {
     debug_assert!(exit <= i32::MAX as u32);
     let [a, b, c, d] = gs!(exit).to_le_bytes();
     let [e, f, g, h] = exit.to_le_bytes();
-    let [i, j, k, l] = vector::EXIT.to_le_bytes();
+    let [i, j, k, l] = vector::exit().to_le_bytes();
     [0x65, 0x48, 0xc7, 0x04, 0x25, a, b, c, d, e, f, g, h, 0xff, 0x24, 0x25, i, j, k, l]
 }
 

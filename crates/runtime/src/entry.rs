@@ -4,27 +4,38 @@
 use crate::cache;
 use crate::emit::{Code, gs};
 use crate::signal::stand;
-use crate::sys::memory::map_at;
-use crate::sys::number;
+use crate::sys::{memory, number};
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::ops::Range;
+use core::sync::atomic::{AtomicU32, Ordering};
+use timewise_abi::process::ProcessRecord;
 use timewise_abi::thread::{Registers, ThreadArea, state};
 use timewise_abi::{Failure, RESERVED_HIGH, RESERVED_LOW};
 
 /// First address of the runtime's tables below 2 GiB: absolute addresses of 32 bits reach them from
-/// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow.
-pub const LOW: u32 = RESERVED_LOW.start as u32;
+/// everywhere. Far above a program linked at a fixed address, so that its heap has room to grow; in a program that was
+/// attached to, where the host found room. All that lies there follows from it.
+static LOW: AtomicU32 = AtomicU32::new(RESERVED_LOW.start as u32);
+
+/// Where it is from before the first code is translated on, also in processes that are forked.
+fn place() -> u32 {
+    LOW.load(Ordering::Relaxed)
+}
 
 /// Bytes of the `syscall` instruction.
 pub const SYSCALL_LENGTH: u64 = 2;
 
 /// Where a thread comes to a trap that is about to execute an instruction which is not followed.
-pub const ALONE: u64 = LOW as u64 + 0x4000;
+pub fn alone() -> u64 {
+    u64::from(place()) + 0x4000
+}
 
 /// Where system calls are made that come to the program itself, below all others: see
 /// `system_call/user_dispatch.rs`.
-pub const DISPATCHED: u64 = ALONE + 0x10;
+pub fn dispatched() -> u64 {
+    alone() + 0x10
+}
 
 /// How many tables of indirect branches there may be.
 pub const MAX_TABLES: u32 = 64;
@@ -35,29 +46,46 @@ pub const HIGH: Range<u64> = RESERVED_HIGH;
 
 /// Addresses reserved for the vectors and the tables of indirect branches.
 pub fn low() -> Range<u64> {
-    u64::from(LOW)..u64::from(table_address(MAX_TABLES))
+    let start = u64::from(place());
+    start..start + LOW_SIZE
 }
 
-/// Entries of the page of vectors at [`LOW`]: what translated code jumps through to leave.
+const LOW_SIZE: u64 = RESERVED_LOW.end - RESERVED_LOW.start;
+
+/// Entries of the page of vectors, the first of the low addresses: what translated code jumps through to leave.
 pub mod vector {
     /// An exit that is not linked yet.
-    pub const EXIT: u32 = super::LOW;
+    pub fn exit() -> u32 {
+        super::place()
+    }
+
     /// A system call.
-    pub const SYSTEM_CALL: u32 = super::LOW + 8;
+    pub fn system_call() -> u32 {
+        super::place() + 8
+    }
+
     /// An indirect branch that was not found.
-    pub const MISS: u32 = super::LOW + 16;
+    pub fn miss() -> u32 {
+        super::place() + 16
+    }
 }
 
 /// Where table `number` of indirect branches lies.
-pub const fn table_address(number: u32) -> u32 {
-    LOW + 0x1_0000 + number * crate::indirect::ENTRIES * 8
+pub fn table_address(number: u32) -> u32 {
+    place() + TABLES + number * TABLE_SIZE
 }
 
-const _: () = assert!(table_address(MAX_TABLES) as u64 <= RESERVED_LOW.end);
+/// Bytes of a table of indirect branches.
+pub const TABLE_SIZE: u32 = crate::indirect::ENTRIES * 8;
+
+/// How far behind the vectors the first of them lies.
+const TABLES: u32 = 0x1_0000;
+
+const _: () = assert!((TABLES + MAX_TABLES * TABLE_SIZE) as u64 == LOW_SIZE);
 
 /// Where a failed look-up in table `number` goes.
 pub fn miss_routine(number: u32) -> u64 {
-    u64::from(LOW) + 0x1000 + MISS_ROUTINE * u64::from(number)
+    u64::from(place()) + 0x1000 + MISS_ROUTINE * u64::from(number)
 }
 
 /// Where a failed look-up goes that met the entry at `place`.
@@ -80,16 +108,26 @@ pub fn miss_routine_at(address: u64) -> Option<u32> {
 /// Room for one routine for each table; they differ in the number that they report.
 const MISS_ROUTINE: u64 = 32;
 
-/// Makes the vectors and the routines for failed look-ups.
+/// Makes the vectors and the routines for failed look-ups, and has nothing else come to where tables will be.
 ///
 /// # Errors
 /// [`Failure::CacheFull`] if the addresses are taken, [`Failure::WritableCodeDenied`].
-pub fn prepare() -> Result<(), Failure> {
-    map_at(u64::from(LOW), 0x1_0000, true).map_err(cache::why_full)?;
+pub fn prepare(record: &ProcessRecord) -> Result<(), Failure> {
+    match record.low.load(Ordering::Relaxed) {
+        0 => {}
+        found => LOW.store(found, Ordering::Relaxed),
+    }
+    memory::reserve_at(low()).map_err(cache::why_full)?;
+    // SAFETY: just reserved.
+    if let Err(error) = unsafe { memory::provide(low().start, TABLES.into(), true) } {
+        // SAFETY: likewise, and nothing is there yet.
+        unsafe { memory::give_back(low()) };
+        return Err(cache::why_full(error));
+    }
     let vectors: [(u32, unsafe extern "C" fn()); 3] = [
-        (vector::EXIT, leave_by_exit),
-        (vector::SYSTEM_CALL, leave_by_system_call),
-        (vector::MISS, leave_by_miss),
+        (vector::exit(), leave_by_exit),
+        (vector::system_call(), leave_by_system_call),
+        (vector::miss(), leave_by_miss),
     ];
     for (place, routine) in vectors {
         cache::set_entry(u64::from(place), routine as *const () as u64);
@@ -97,12 +135,12 @@ pub fn prepare() -> Result<(), Failure> {
     const INT3: u8 = 0xcc;
     const SYSCALL: [u8; SYSCALL_LENGTH as usize] = [0x0f, 0x05];
     const UD2: [u8; 2] = [0x0f, 0x0b];
-    cache::write(ALONE, &[INT3]);
-    cache::write(DISPATCHED, [SYSCALL, UD2].as_flattened());
+    cache::write(alone(), &[INT3]);
+    cache::write(dispatched(), [SYSCALL, UD2].as_flattened());
     for number in 0..MAX_TABLES {
         let mut code = Code::at(miss_routine(number));
         code.store_number(gs!(exit), number);
-        code.jump_through(vector::MISS);
+        code.jump_through(vector::miss());
         cache::write(code.address, &code.bytes);
     }
     Ok(())
@@ -538,10 +576,10 @@ pub fn own(address: u64) -> Option<Own> {
     let call = system_call as *const () as u64;
     let resuming = resume as *const () as u64..timewise_resume_end as *const () as u64;
     let calling = call..timewise_system_call_end as *const () as u64;
-    const BEHIND: u64 = DISPATCHED + SYSCALL_LENGTH;
-    if address == DISPATCHED {
+    let dispatched = dispatched();
+    if address == dispatched {
         Some(Own::BeforeCall)
-    } else if address == BEHIND {
+    } else if address == dispatched + SYSCALL_LENGTH {
         Some(Own::AfterCall)
     } else if !text.contains(&address) {
         None

@@ -11,7 +11,7 @@ use crate::entry;
 use crate::indirect::ENTRIES;
 use crate::retire;
 use crate::state::{AddressHasher, Process};
-use crate::sys::memory::map_at;
+use crate::sys::memory::provide;
 use alloc::vec::Vec;
 use core::hash::BuildHasherDefault;
 use core::ops::Index;
@@ -100,7 +100,8 @@ impl Sites {
     fn map_until(&mut self, count: u32) -> bool {
         while self.mapped < count.min(entry::MAX_TABLES) {
             let address = entry::table_address(self.mapped).into();
-            if map_at(address, u64::from(ENTRIES) * 8, false).is_err() {
+            // SAFETY: reserved before anything was translated.
+            if unsafe { provide(address, entry::TABLE_SIZE.into(), false) }.is_err() {
                 return false;
             }
             self.mapped += 1;
@@ -174,6 +175,7 @@ mod tests {
 
     #[test]
     fn a_table_that_has_enough_takes_no_further_branches_and_one_that_moved_finds_more_room() {
+        crate::sys::memory::reserve_at(entry::low()).unwrap();
         let mut sites = Sites::default();
         let site = |from| Site { from, kind: 1 };
         assert_eq!(sites.add(0x1000, site(7)), Ok((0, 0)));

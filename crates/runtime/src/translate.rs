@@ -487,7 +487,7 @@ impl Translation<'_> {
         let executed = self.unit.blocks[block].instructions.len() as u16;
         let exit = self.process.exits.len() as u32;
         self.code.store_number(gs!(exit), exit);
-        self.code.jump_through(entry::vector::SYSTEM_CALL);
+        self.code.jump_through(entry::vector::system_call());
         let after = self.code.here();
         let exits = &mut self.process.exits;
         exits.push(Exit { goal: after, ..Exit::new(from, edge_kind::SYSTEM_CALL, executed, next) });

@@ -1,5 +1,5 @@
-/* Maps a page at each address that it is given, and works until a SIGTERM, or with "forks" lets a child do so for a moment:
- * the pages must keep what is in them. */
+/* Maps a page at each address that it is given, or what "start-end" says, and works until a SIGTERM, or with "forks" lets a
+ * child do so for a moment: the pages must keep what is in them. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
@@ -27,9 +27,11 @@ int main(int arguments, char **argument)
 {
     int forks = arguments > 1 && !strcmp(argument[1], "forks");
     for (int i = 1 + forks; i < arguments && count < 16; i++) {
-        void *at = (void *)strtoul(argument[i], 0, 16);
-        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE;
-        unsigned long *page = mmap(at, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);
+        char *behind;
+        void *at = (void *)strtoul(argument[i], &behind, 16);
+        size_t size = *behind ? strtoul(behind + 1, 0, 16) - (size_t)at : 4096;
+        int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
+        unsigned long *page = mmap(at, size, PROT_READ | PROT_WRITE, flags, -1, 0);
         if (page != at) return perror("mmap"), 2;
         *page = (unsigned long)page;
         pages[count++] = page;

@@ -4,6 +4,7 @@
 //! they run on under count.
 
 mod give_back;
+mod low_addresses;
 mod meanwhile;
 mod take_over;
 #[cfg(test)]

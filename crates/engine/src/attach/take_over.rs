@@ -1,6 +1,7 @@
 //! Taking a program over that runs: its stopped threads go on under the translator.
 
 use super::give_back::{Leaving, native, take_away};
+use super::low_addresses;
 use super::visit::Visits;
 use crate::address_limit;
 use crate::arena::{self, Arena};
@@ -8,14 +9,14 @@ use crate::count::CountError;
 use crate::inject::{record_mappings, saved};
 use std::io;
 use std::sync::atomic::Ordering;
+use timewise_abi::RESERVED_HIGH;
 use timewise_abi::thread::{self, Sequences, ThreadArea, state};
 use timewise_abi::visit::{answer, task};
-use timewise_abi::{RESERVED_HIGH, RESERVED_LOW};
 use timewise_injection::{Image, Occupant, Payload};
 use timewise_target::attachable::AttachError;
 use timewise_target::group::Group;
 use timewise_target::locking::{self, Locks};
-use timewise_target::maps;
+use timewise_target::maps::{self, Mapped};
 use timewise_target::restart::rewound;
 use timewise_target::rseq::{self, Registration};
 use timewise_target::trace::{LONG_MODE, Registers, Tracee};
@@ -40,9 +41,9 @@ pub fn take_over(
     mut group: Group,
 ) -> Result<(), CountError> {
     let pid = group.pid();
-    let threads = look(&group)?;
+    let (threads, low) = look(&group)?;
     let mut progress = Progress::default();
-    if let Err(error) = put_in(arena, payload, visits, (pid, &threads), &mut progress) {
+    if let Err(error) = put_in(arena, payload, visits, (pid, &threads, low), &mut progress) {
         put_back(visits, &threads, &progress);
         return Err(error);
     }
@@ -92,21 +93,23 @@ fn put_back(visits: &Visits, threads: &[Found], progress: &Progress) {
     }
 }
 
-/// Looks whether the program can be taken over where it stands, without changing anything.
-fn look(group: &Group) -> Result<Vec<Found>, CountError> {
+/// Looks whether the program can be taken over where it stands, without changing anything: its threads, and where the
+/// runtime is to have its low addresses.
+fn look(group: &Group) -> Result<(Vec<Found>, u32), CountError> {
     let system = |what| move |cause| CountError::System { what, cause };
     let pid = group.pid();
     let unfit = |why: &str| CountError::Attach(AttachError::Unfit { pid, why: why.into() });
-    let ranges = maps::ranges(pid).map_err(system("read memory maps"))?;
-    let overlaps = |own: &std::ops::Range<u64>| ranges.iter().any(|r| r.start < own.end && own.start < r.end);
+    let mapped = maps::all(pid).map_err(system("read memory maps"))?;
+    let mapped: Vec<Mapped> = mapped.into_iter().map(|(mapped, _)| mapped).collect();
+    let is_taken = mapped.iter().any(|m| m.start < RESERVED_HIGH.end && RESERVED_HIGH.start < m.end);
     if let Some(occupant) = Occupant::of(pid).map_err(system("read memory maps"))? {
         return Err(occupant.obstacle(pid).into());
     }
-    if [RESERVED_LOW, RESERVED_HIGH].iter().any(overlaps) {
+    let Some(low) = low_addresses::find(&mapped).filter(|_| !is_taken) else {
         return Err(unfit(
             "it has mapped addresses that counting needs; sample it, or count it from its start",
         ));
-    }
+    };
     let mut threads = Vec::new();
     for tracee in group.tracees() {
         let registers = tracee.registers().map_err(system("read registers"))?;
@@ -126,14 +129,14 @@ fn look(group: &Group) -> Result<Vec<Found>, CountError> {
         let dispatch = user_dispatch::asked_for(tracee);
         threads.push(Found { tracee, registers, sequence, dispatch });
     }
-    Ok(threads)
+    Ok((threads, low))
 }
 
 fn put_in(
     arena: &Arena,
     payload: &Payload,
     visits: &Visits,
-    (pid, threads): (i32, &[Found]),
+    (pid, threads, low): (i32, &[Found], u32),
     progress: &mut Progress,
 ) -> Result<(), CountError> {
     let system = |what| move |cause| CountError::System { what, cause };
@@ -155,6 +158,7 @@ fn put_in(
     address_limit::raise(arena, pid, address_limit::note(arena, process, 0, pid)?)?;
     record_mappings(arena, process, pid, mappings)?;
     progress.locks = Locks::lift(first.tracee).map_err(system("change what memory the program locks"))?;
+    shared.process(process).low.store(low, Ordering::Relaxed);
     shared.process(process).locks.store(progress.locks.0 as u32, Ordering::Relaxed);
     timewise_injection::map(
         first.tracee,

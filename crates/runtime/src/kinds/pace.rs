@@ -63,7 +63,7 @@ pub fn way_out(process: &mut Process, region: usize, block: (u32, u64, u32), liv
     let mut code = Code::at(stub);
     code.grant(instructions as i32, live);
     code.store_number(gs!(exit), exit);
-    code.jump_through(entry::vector::EXIT);
+    code.jump_through(entry::vector::exit());
     debug_assert!(code.bytes.len() as u64 <= STUB);
     cache::write(stub, &code.bytes);
     process.exits.push(Exit { stub, ..Exit::new(number, edge_kind::PACED, 0, address) });

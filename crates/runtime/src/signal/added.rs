@@ -153,7 +153,7 @@ pub fn parse(address: u64, bytes: &[u8]) -> Option<(Form, usize)> {
         [0xff, 0x25, 0, 0, 0, 0, ..] => {
             (Form::JumpFar(u64::from_le_bytes(bytes.get(6..14)?.try_into().ok()?)), 14)
         }
-        [0xff, 0x24, 0x25, ..] if number(3)? == vector::EXIT => (Form::Leave, 7),
+        [0xff, 0x24, 0x25, ..] if number(3)? == vector::exit() => (Form::Leave, 7),
         [0x48, 0x8d, 0xa4, 0x24, ..] => (Form::Discard(number(4)?), 8),
         [0x8d, 0x8a, _, _, _, _, 0x0f, 0xb7, 0xc9, 0xff, 0x24, 0xcd, _, _, _, _, ..] => (Form::LookUp, 16),
         _ => return None,

@@ -9,7 +9,7 @@ use super::frame::Frame;
 use super::recover::{OUTSIDE, Origin};
 use super::{actions, bit};
 use crate::dispatch::{enter, go_native};
-use crate::entry::ALONE;
+use crate::entry;
 use crate::state::PROCESS;
 use crate::sys::signal;
 use core::sync::atomic::Ordering;
@@ -29,7 +29,7 @@ pub fn prepare(area: &mut ThreadArea, address: u64, mask: Option<u64>) -> Option
         return None;
     }
     area.alone = address;
-    Some(ALONE)
+    Some(entry::alone())
 }
 
 /// The program's mask of blocked signals, if the kernel may be asked.
@@ -50,7 +50,7 @@ pub fn is_trap(area: *mut ThreadArea, frame: &mut Frame) -> bool {
     if address == 0 || frame.info.signal() != TRAP || !frame.info.is_fault() {
         return false;
     }
-    if frame.registers.rip == ALONE + 1 {
+    if frame.registers.rip == entry::alone() + 1 {
         frame.registers.rip = address;
         frame.registers.rflags |= TRAP_FLAG;
         return true;
@@ -85,7 +85,7 @@ pub fn recover(area: &mut ThreadArea, registers: &mut Registers) -> Option<Origi
         return None;
     }
     registers.rflags &= !TRAP_FLAG;
-    if registers.rip == ALONE {
+    if registers.rip == entry::alone() {
         registers.rip = address;
     }
     Some(OUTSIDE)

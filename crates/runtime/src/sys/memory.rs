@@ -3,6 +3,7 @@
 use super::{Errno, call, filter, limit, number};
 use core::ops::Range;
 
+const NO_ACCESS: u64 = 0;
 const READ_WRITE: u64 = 3;
 const READ_WRITE_EXECUTE: u64 = 7;
 const SHARED: u64 = 0x01;
@@ -15,7 +16,7 @@ const FIXED_NOREPLACE: u64 = 0x10_0000;
 /// # Errors
 /// The kernel's: `EEXIST` if something is there.
 pub fn map_at(address: u64, size: u64, executable: bool) -> Result<(), Errno> {
-    map(address, size, if executable { READ_WRITE_EXECUTE } else { READ_WRITE }, PRIVATE)
+    map(address, size, rights(executable), PRIVATE)
 }
 
 /// Likewise, memory that stays the same in processes that are forked.
@@ -38,6 +39,40 @@ fn map(address: u64, size: u64, protection: u64, sharing: u64) -> Result<(), Err
     // SAFETY: unmaps what was just mapped and is known to nobody.
     let _ = unsafe { call(number::MUNMAP, [got, size, 0, 0, 0, 0]) };
     Err(Errno(17))
+}
+
+fn rights(executable: bool) -> u64 {
+    if executable { READ_WRITE_EXECUTE } else { READ_WRITE }
+}
+
+/// Takes the addresses of `range`, if nothing is there, and no memory yet: to whoever asks the kernel for some it gives
+/// it elsewhere.
+///
+/// # Errors
+/// Those of [`map_at`].
+pub fn reserve_at(range: Range<u64>) -> Result<(), Errno> {
+    map(range.start, range.end - range.start, NO_ACCESS, PRIVATE)
+}
+
+/// Has fresh memory at addresses that were reserved.
+///
+/// # Errors
+/// The kernel's. They stay reserved.
+///
+/// # Safety
+/// [`reserve_at`] took the addresses.
+pub unsafe fn provide(address: u64, size: u64, executable: bool) -> Result<(), Errno> {
+    // SAFETY: what was reserved is the runtime's own, as the caller vouches.
+    unsafe { call(number::MPROTECT, [address, size, rights(executable), 0, 0, 0]) }.map(drop)
+}
+
+/// Gives back what was reserved.
+///
+/// # Safety
+/// [`reserve_at`] took the addresses, and nobody relies on what is there.
+pub unsafe fn give_back(range: Range<u64>) {
+    // SAFETY: nobody relies on it, as the caller vouches. A failure leaves addresses taken.
+    let _ = unsafe { call(number::MUNMAP, [range.start, range.end - range.start, 0, 0, 0, 0]) };
 }
 
 /// Keeps what is mapped in `range` out of the program's core dumps, which would otherwise hold every page

@@ -33,7 +33,7 @@ pub fn handle(area: &mut ThreadArea) {
         area.position.store(exit.from, Ordering::Relaxed);
     });
     if user_dispatch::takes(area) {
-        return native_at(area, entry::DISPATCHED);
+        return native_at(area, entry::dispatched());
     }
     match area.registers.rax {
         number::RSEQ => sequences::register(area),
