@@ -139,8 +139,17 @@ LEVEL(second, 0x7ffc0)
 LEVEL(last, 0x1fffc0)
 LEVEL(memory, 0x7ffffc0)
 
-/* What a loop goes through: a pointer to itself, zeroes, pieces that point to each other in random order, or code. */
-enum memory { ITSELF, ZEROES, CHAIN, CODE };
+/* One load at a constant stride of so many lines, back to the beginning behind the last: an odd number of lines comes to
+ * each. One instruction, since prefetchers tell strides by it. Or the next address is what was loaded. */
+#define EVERY(lines, mask) READ "\n add $64 * " #lines ", %%r12\n and $" #mask ", %%r12"
+LOOP(second_every_129th, "", 1, EVERY(129, 0x7ffc0))
+LOOP(last_every_257th, "", 1, EVERY(257, 0x1fffc0))
+LOOP(memory_every_65th, "", 1, EVERY(65, 0x7ffffc0))
+LOOP(one_chained_load, "", 1, "mov (%%rdi), %%rdi")
+
+/* What a loop goes through: a pointer to itself, zeroes, pieces that point to each other in random order, lines that point
+ * to the one that is a piece further on, or code. */
+enum memory { ITSELF, ZEROES, CHAIN, STRIDE, CODE };
 static const struct loop {
     const char *name;
     void (*run)(long);
@@ -228,6 +237,16 @@ static const struct loop {
     {"memory, written in order", memory_written, 8, 2000, 20000, ZEROES, 1 << 27, 0, 1},
     {"memory, at random", memory_random, 8, 500, 20000, ZEROES, 1 << 27, 0, 1},
     {"memory, chained", memory_chained, 8, 100, 20000, ZEROES, 1 << 27, 0, 1},
+    {"second level, every 129th line", second_every_129th, 1, 10000, 100000, ZEROES, 1 << 19, 0, 0},
+    {"second level, chained, every 129th line", one_chained_load, 1, 10000, 100000, STRIDE, 1 << 19, 129 * 64, 0},
+    {"last level, every 257th line", last_every_257th, 1, 10000, 100000, ZEROES, 1 << 21, 0, 1},
+    {"last level, chained, every 3rd line", one_chained_load, 1, 10000, 100000, STRIDE, 1 << 21, 3 * 64, 1},
+    {"last level, chained, every 65th line", one_chained_load, 1, 10000, 100000, STRIDE, 1 << 21, 65 * 64, 1},
+    {"last level, chained, every 257th line", one_chained_load, 1, 10000, 100000, STRIDE, 1 << 21, 257 * 64, 1},
+    {"memory, every 65th line", memory_every_65th, 1, 4000, 100000, ZEROES, 1 << 27, 0, 1},
+    {"memory, chained, every 3rd line", one_chained_load, 1, 4000, 100000, STRIDE, 1 << 27, 3 * 64, 1},
+    {"memory, chained, every 65th line", one_chained_load, 1, 4000, 100000, STRIDE, 1 << 27, 65 * 64, 1},
+    {"memory, chained, every 1025th line", one_chained_load, 1, 4000, 100000, STRIDE, 1 << 27, 1025 * 64, 1},
 };
 
 static void prepare(const struct loop *loop)
@@ -250,6 +269,9 @@ static void prepare(const struct loop *loop)
         order[i] = order[j]; order[j] = other;
     }
     for (size_t i = 0; i < pieces; i++) *(char **)(place + i * loop->piece) = place + order[i] * loop->piece;
+    for (size_t i = 0; loop->memory == STRIDE && i < loop->bytes; i += 64) {
+        *(char **)(place + i) = place + (i + loop->piece) % loop->bytes;
+    }
     free(order);
 }
 

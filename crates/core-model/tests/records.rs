@@ -91,6 +91,10 @@ fn numbers_that_make_no_core_are_refused() {
     );
     assert_eq!(refused("page = 4096", "page = 5000"), "translation.page is 5000: give a power of two");
     assert_eq!(
+        refused("\"stride\", distance = 8", "\"stride\", distance = 8, below = 3"),
+        "memory.data.prefetch.below needs degree"
+    );
+    assert_eq!(
         refused("line_cycles = 12", "line_cycles = nan"),
         "memory.line_cycles is NaN: give 0 to 100000"
     );

@@ -192,9 +192,9 @@ impl<O: Observer> Core<O> {
     /// Reads from the cache.
     fn cached(&mut self, it: &Static, access: &Access, cycle: u64, events: &mut Psv) -> u64 {
         let (line, last) = lines(access).into_inner();
-        let mut found = self.caches.access(line, cycle, Why::Load(it.address));
+        let mut found = self.pages.access(line, cycle, Why::Load(it.address), &mut self.caches);
         if last != line {
-            let other = self.caches.access(last, cycle, Why::Load(it.address));
+            let other = self.pages.access(last, cycle, Why::Load(it.address), &mut self.caches);
             found.ready = found.ready.max(other.ready) + self.processor.loads.split_extra;
             found.missed_first |= other.missed_first;
             found.missed_last |= other.missed_last;
@@ -303,7 +303,7 @@ impl<O: Observer> Core<O> {
             for line in first..=last {
                 let pieces = self.pieces(access, line);
                 let is_split = last != first && splits_alone || pieces > 1;
-                let found = self.caches.access(line, committed + 1, Why::Store(it.address));
+                let found = self.pages.access(line, committed + 1, Why::Store(it.address), &mut self.caches);
                 let there = if found.missed_first { found.ready } else { 0 };
                 let ready = there.max(committed + 1).max(if is_split { self.drained.cycle + 1 } else { 0 });
                 drained = self.take_drain(ready, line);

@@ -73,7 +73,7 @@ impl<O: Observer> Core<O> {
                     }
                     page = (address >> 12, translated.ready);
                 }
-                let found = self.caches.access(line, cycle.max(page.1), why);
+                let found = self.pages.access(line, cycle.max(page.1), why, &mut self.caches);
                 if found.missed_first && access.reads {
                     done.events |= Psv::ST_L1;
                 }

@@ -170,7 +170,8 @@ impl<O: Observer> Core<O> {
         let page = self.pages.translate(Side::Data, access.address, cycle, &mut self.caches);
         match self.forwarding.find(access.address, access.size.min(64) as u32, page.ready) {
             Source::Cache => {
-                self.caches.access(access.address >> LINE, page.ready, Why::Load(it.address)).ready
+                let line = access.address >> LINE;
+                self.pages.access(line, page.ready, Why::Load(it.address), &mut self.caches).ready
             }
             Source::Store { data, .. } => data.max(page.ready) + self.processor.loads.forward,
             Source::Blocked { .. } => NEVER,

@@ -1,7 +1,7 @@
 //! Caches above each other, links between them, and memory.
 
 use super::cache::{Cache, Found};
-use super::prefetch::Prefetcher;
+use super::prefetch::{Prefetcher, Wanted};
 use crate::processor::{CacheRecord, Memory};
 use crate::resources::{Link, Spans};
 
@@ -71,6 +71,8 @@ pub struct Hierarchy {
     memory: Link,
     /// The way to memory, if it is another than that from it.
     written: Option<Link>,
+    /// What prefetchers of the first level of data want of other pages.
+    apart: Wanted,
 }
 
 impl Hierarchy {
@@ -79,7 +81,8 @@ impl Hierarchy {
         let records = [&memory.instructions, &memory.data].into_iter().chain(&memory.second);
         let levels = records.chain([&memory.last]).map(Level::new).collect();
         let written = memory.written_line_cycles.map(Link::new);
-        Hierarchy { levels, latency: memory.latency, memory: Link::new(memory.line_cycles), written }
+        let (latency, link) = (memory.latency, Link::new(memory.line_cycles));
+        Hierarchy { levels, latency, memory: link, written, apart: Wanted::default() }
     }
 
     /// Nobody asks for cycles before this one any more.
@@ -140,8 +143,10 @@ impl Hierarchy {
         let mut at = if why == Why::Fetch { INSTRUCTIONS } else { DATA };
         while let Some(level) = self.levels.get_mut(at) {
             let found = level.cache.touch(line);
-            for &wanted in level.prefetcher.observe(line, why, !found).iter() {
-                self.levels[at.max(DATA)..].iter_mut().for_each(|level| _ = level.cache.touch(wanted));
+            let wanted = level.prefetcher.observe(line, why, !found);
+            for (place, &line) in wanted.iter().enumerate() {
+                let first = at.max(DATA) + usize::from(wanted.is_below(place));
+                self.levels[first..].iter_mut().for_each(|level| _ = level.cache.touch(line));
             }
             if found {
                 break;
@@ -207,20 +212,47 @@ impl Hierarchy {
 
     /// Asks for what a level's prefetchers want.
     #[inline]
-    fn prefetch(&mut self, at: usize, wanted: &[Line], cycle: u64) {
-        for &line in wanted {
-            let likely = self.levels.get(at.max(DATA) + 1).map_or(self.latency, |level| level.latency);
-            let level = &mut self.levels[at];
-            if level.cache.holds(line) {
-                continue;
-            }
-            if level.misses.find(cycle, likely).0 > cycle {
-                // No miss register is free.
-                level.prefetcher.refuse(line);
+    fn prefetch(&mut self, at: usize, wanted: &Wanted, cycle: u64) {
+        for (place, &line) in wanted.iter().enumerate() {
+            let is_below = wanted.is_below(place);
+            if wanted.is_apart(place) {
+                self.apart.push_to(line, is_below, true);
+            } else if !self.prefetch_line(at, line, is_below, cycle) {
                 break;
             }
-            self.miss(at, line, cycle, Why::Prefetch);
         }
+    }
+
+    /// Asks for a line into a level, or into the next one alone, for which it still waits as for its own; false if it wants
+    /// no more, as no miss register is free.
+    fn prefetch_line(&mut self, at: usize, line: Line, is_below: bool, cycle: u64) -> bool {
+        let below = at.max(DATA) + 1;
+        let likely = self.levels.get(below).map_or(self.latency, |level| level.latency);
+        let into = if is_below { below.min(self.levels.len() - 1) } else { at };
+        if self.levels[into].cache.holds(line) {
+            return true;
+        }
+        let (begin, entry) = self.levels[at].misses.find(cycle, likely);
+        if begin > cycle {
+            self.levels[at].prefetcher.refuse(line);
+            return false;
+        }
+        let access = self.miss(into, line, cycle, Why::Prefetch);
+        if into != at {
+            self.levels[at].misses.take(entry, begin, access.ready);
+        }
+        true
+    }
+
+    /// What the latest accesses led to expect in other pages: to be asked for by [`Hierarchy::prefetch_apart`].
+    #[inline]
+    pub(super) fn take_apart(&mut self) -> Option<Wanted> {
+        (!self.apart.is_empty()).then(|| std::mem::take(&mut self.apart))
+    }
+
+    /// Asks for a line of those at `cycle`, in which its page is known.
+    pub(super) fn prefetch_apart(&mut self, line: Line, is_below: bool, cycle: u64) {
+        self.prefetch_line(DATA, line, is_below, cycle);
     }
 }
 
@@ -290,6 +322,22 @@ mod tests {
         let mut caches = Hierarchy::new(&early);
         caches.access(10, 0, Why::Load(0));
         assert!(!caches.access(11, 1000, Why::Load(0)).missed_first);
+    }
+
+    #[test]
+    fn lines_far_ahead_come_to_the_second_level() {
+        let mut far = memory();
+        let (below, translates) = (2, false);
+        far.data.prefetch =
+            vec![Prefetch::Stride { distance: 1, longest: 999, repeats: 1, below, degree: 3, translates }];
+        let mut caches = Hierarchy::new(&far);
+        (0..3).for_each(|step| _ = caches.access(100 * step, 1000 * step, Why::Load(7)));
+        // By another instruction, of which no stride is known.
+        let mut latency = |step: u64| {
+            let cycle = 9000 + 10 * step;
+            caches.access(100 * step, cycle, Why::Load(8 + step)).ready - cycle
+        };
+        assert_eq!([3, 4, 5, 6].map(&mut latency), [5, 15, 15, 200]);
     }
 
     #[test]

@@ -17,14 +17,35 @@ const LATE: i64 = 16;
 pub struct Wanted {
     lines: [Line; Prefetch::MOST],
     count: usize,
+    /// Which of them are wanted in the next level alone, a bit for each.
+    below: u8,
+    /// Which of them lie in another page, whose translation is asked for first.
+    apart: u8,
 }
 
 impl Wanted {
     fn push(&mut self, line: Line) {
+        self.push_to(line, false, false);
+    }
+
+    /// Adds a line, wanted in the next level alone, or of another page.
+    pub(super) fn push_to(&mut self, line: Line, is_below: bool, is_apart: bool) {
         if let Some(place) = self.lines.get_mut(self.count) {
             *place = line;
+            self.below |= u8::from(is_below) << self.count;
+            self.apart |= u8::from(is_apart) << self.count;
             self.count += 1;
         }
+    }
+
+    /// Whether one of them is wanted in the next level alone.
+    pub(super) fn is_below(&self, place: usize) -> bool {
+        self.below >> place & 1 != 0
+    }
+
+    /// Whether one of them lies in another page, whose translation is asked for first.
+    pub(super) fn is_apart(&self, place: usize) -> bool {
+        self.apart >> place & 1 != 0
     }
 }
 
@@ -40,7 +61,7 @@ impl std::ops::Deref for Wanted {
 #[derive(Debug)]
 pub struct Prefetcher {
     next_line: bool,
-    stride: Option<(i64, Vec<Stride>)>,
+    stride: Option<(Steps, Vec<Stride>)>,
     stream: Option<(Reach, Vec<Stream>)>,
 }
 
@@ -52,6 +73,17 @@ struct Reach {
     crosses: bool,
 }
 
+/// How the strides of instructions are followed: the fields of [`Prefetch::Stride`].
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    distance: i64,
+    longest: u64,
+    repeats: u32,
+    below: i64,
+    degree: i64,
+    translates: bool,
+}
+
 /// Where an instruction goes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stride {
@@ -60,6 +92,8 @@ struct Stride {
     latest: Line,
     stride: i64,
     sure: u8,
+    /// Strides from the latest line to the farthest one that was asked for.
+    ahead: i64,
 }
 
 /// Where accesses to a page go.
@@ -80,8 +114,10 @@ impl Prefetcher {
         for &kind in kinds {
             match kind {
                 Prefetch::NextLine => made.next_line = true,
-                Prefetch::Stride { distance } => {
-                    made.stride = Some((distance, vec![Stride::default(); STRIDES]));
+                Prefetch::Stride { distance, longest, repeats, below, degree, translates } => {
+                    let longest = longest as u64;
+                    let steps = Steps { distance, longest, repeats, below, degree, translates };
+                    made.stride = Some((steps, vec![Stride::default(); STRIDES]));
                 }
                 Prefetch::Stream { distance, degree, crosses } => {
                     let reach = Reach { distance, degree, crosses };
@@ -103,19 +139,14 @@ impl Prefetcher {
         {
             wanted.push(line + 1);
         }
-        if let (Some((distance, strides)), Why::Load(instruction) | Why::Store(instruction)) =
+        if let (Some((steps, strides)), Why::Load(instruction) | Why::Store(instruction)) =
             (&mut self.stride, why)
         {
             let entry = &mut strides[(instruction % STRIDES as u64) as usize];
             if entry.instruction != instruction {
                 *entry = Stride { instruction, latest: line, ..Stride::default() };
             } else if entry.latest != line {
-                let stride = line.wrapping_sub(entry.latest) as i64;
-                entry.sure = if stride == entry.stride { (entry.sure + 1).min(3) } else { 0 };
-                (entry.stride, entry.latest) = (stride, line);
-                if entry.sure >= 2 && stride.unsigned_abs() < 64 {
-                    wanted.push(line.wrapping_add_signed(stride * *distance));
-                }
+                follow(entry, *steps, line, &mut wanted);
             }
         }
         let data = matches!(why, Why::Load(_) | Why::Store(_) | Why::Prefetch);
@@ -136,6 +167,35 @@ impl Prefetcher {
             stream.farthest = stream.farthest.max(reached);
         }
     }
+}
+
+/// Follows an instruction to another line.
+fn follow(entry: &mut Stride, steps: Steps, line: Line, wanted: &mut Wanted) {
+    let stride = line.wrapping_sub(entry.latest) as i64;
+    let is_same = stride == entry.stride;
+    entry.sure = if is_same { (entry.sure + 1).min(Prefetch::REPEATS) } else { 0 };
+    entry.ahead = if is_same { (entry.ahead - 1).max(0) } else { 0 };
+    (entry.stride, entry.latest) = (stride, line);
+    if u32::from(entry.sure) < steps.repeats || stride.unsigned_abs() > steps.longest {
+        return;
+    }
+    let mut ask = |ahead: i64| {
+        if let Some(next) = line.checked_add_signed(stride * ahead) {
+            let is_apart = steps.translates && next / PAGE != line / PAGE;
+            wanted.push_to(next, ahead > steps.distance, is_apart);
+        }
+    };
+    if steps.degree == 0 {
+        ask(steps.distance);
+        return;
+    }
+    let (from, to) = (entry.ahead, (entry.ahead + steps.degree).min(steps.distance + steps.below));
+    if from >= steps.distance {
+        // It is in the next level, or on its way there.
+        ask(steps.distance);
+    }
+    (from + 1..=to).for_each(ask);
+    entry.ahead = to;
 }
 
 fn stream(streams: &mut [Stream], reach: Reach, line: Line, wanted: &mut Wanted) {
@@ -193,17 +253,63 @@ fn ahead(stream: &mut Stream, reach: Reach, wanted: &mut Wanted) {
 mod tests {
     use super::*;
 
+    /// Within some pages, four strides ahead.
+    const NEAR: Prefetch =
+        Prefetch::Stride { distance: 4, longest: 63, repeats: 2, below: 0, degree: 0, translates: false };
+
+    /// As on Zen 4, but not as far ahead.
+    const FAR: Prefetch =
+        Prefetch::Stride { distance: 2, longest: 131_071, repeats: 1, below: 3, degree: 3, translates: true };
+
     fn wants(prefetcher: &mut Prefetcher, line: Line) -> Vec<Line> {
         prefetcher.observe(line, Why::Load(3), true).to_vec()
     }
 
     #[test]
     fn strides_are_followed_once_they_are_sure() {
-        let mut prefetcher = Prefetcher::new(&[Prefetch::Stride { distance: 4 }]);
+        let mut prefetcher = Prefetcher::new(&[NEAR]);
         let wanted: Vec<Vec<Line>> =
             [10, 13, 16, 19, 22].map(|line| wants(&mut prefetcher, line)).into_iter().collect();
         assert_eq!(wanted, [vec![], vec![], vec![], vec![31], vec![34]]);
         assert!(wants(&mut prefetcher, 90).is_empty());
+    }
+
+    #[test]
+    fn strides_over_pages_are_followed_where_the_record_says_so() {
+        for stride in [1000_i64, -1000, 131_071, 131_072] {
+            let at = |step: i64| (10_000_000 + step * stride) as Line;
+            let mut near = Prefetcher::new(&[NEAR]);
+            assert!((0..9).all(|step| wants(&mut near, at(step)).is_empty()), "{stride}");
+            let mut far = Prefetcher::new(&[FAR]);
+            let wanted: Vec<Vec<Line>> = (0..6).map(|step| wants(&mut far, at(step))).collect();
+            let steps = |ahead: &[i64]| ahead.iter().map(|&step| at(step)).collect::<Vec<Line>>();
+            if stride > 131_071 {
+                assert!(wanted.concat().is_empty(), "{stride}");
+                continue;
+            }
+            // Three at once until the farthest of five ahead; that which is two ahead is brought nearer.
+            assert_eq!(wanted[..2], [vec![], vec![]], "{stride}");
+            assert_eq!(wanted[2..4], [steps(&[3, 4, 5]), steps(&[5, 6, 7, 8])], "{stride}");
+            assert_eq!(wanted[4..], [steps(&[6, 9]), steps(&[7, 10])], "{stride}");
+        }
+    }
+
+    #[test]
+    fn where_and_how_lines_are_wanted_follows_from_how_far_ahead_they_are() {
+        let mut far = Prefetcher::new(&[FAR]);
+        let mut wants = |line| far.observe(line, Why::Load(3), true);
+        (0..4).for_each(|step| _ = wants(step * 20));
+        let wanted = wants(80);
+        let told: Vec<(Line, bool, bool)> = wanted
+            .iter()
+            .enumerate()
+            .map(|(place, &line)| (line, wanted.is_below(place), wanted.is_apart(place)))
+            .collect();
+        // Line 120 is of the page of 80, and 180 is not.
+        assert_eq!(told, [(120, false, false), (180, true, true)]);
+        // Another stride begins anew, and nothing lies before the first line.
+        assert!(wants(30).is_empty() && wants(20).is_empty());
+        assert_eq!(wants(10)[..], [0]);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! TLBs and page walks.
 
+use super::LINE;
 use super::cache::{Cache, Found};
-use super::hierarchy::{Hierarchy, Why};
+use super::hierarchy::{Access, Hierarchy, Line, Why};
+use super::prefetch::Wanted;
 use crate::processor::{Tlb, Translation};
 use crate::resources::Spans;
 use std::collections::HashSet;
@@ -95,9 +97,41 @@ impl Translations {
         }
     }
 
+    /// Asks for a line at `cycle`, and, with translations of their own, for what prefetchers want of other pages then.
+    #[inline]
+    pub fn access(&mut self, line: Line, cycle: u64, why: Why, caches: &mut Hierarchy) -> Access {
+        let access = caches.access(line, cycle, why);
+        if let Some(wanted) = caches.take_apart() {
+            self.prefetch(&wanted, cycle, caches);
+        }
+        access
+    }
+
+    /// Asks for lines of other pages, each when its page is known. The first level of TLB does not learn of it.
+    fn prefetch(&mut self, wanted: &Wanted, cycle: u64, caches: &mut Hierarchy) {
+        for (place, &line) in wanted.iter().enumerate() {
+            let address = line << LINE;
+            if self.untouched(address, 1).is_some() {
+                // Of a page that is not there nothing is asked for.
+                continue;
+            }
+            let page = address >> self.page;
+            let is_first = self.first[Side::Data as usize].holds(page);
+            let known = if is_first { cycle } else { self.look_up(page, cycle, caches) };
+            caches.prefetch_apart(line, wanted.is_below(place), known);
+        }
+    }
+
     fn miss(&mut self, side: Side, page: u64, cycle: u64, caches: &mut Hierarchy) -> Translated {
+        let ready = self.look_up(page, cycle, caches);
+        self.first[side as usize].fill(page, cycle, ready);
+        Translated { ready, missed: true }
+    }
+
+    /// Looks for a page in the second level, and walks to it if it is not there; gives when it is known.
+    fn look_up(&mut self, page: u64, cycle: u64, caches: &mut Hierarchy) -> u64 {
         let looked_up = cycle + self.second_latency;
-        let ready = match self.second.find(page, looked_up) {
+        match self.second.find(page, looked_up) {
             Found::Present => looked_up,
             Found::Coming(ready) => ready,
             Found::Absent => {
@@ -105,9 +139,7 @@ impl Translations {
                 self.second.fill(page, looked_up, ready);
                 ready
             }
-        };
-        self.first[side as usize].fill(page, cycle, ready);
-        Translated { ready, missed: true }
+        }
     }
 
     /// How many of so many bytes lie before the first page of theirs that was never touched; `None` if all were, and where
@@ -187,6 +219,33 @@ mod tests {
         let processor = Processor::named("zen-4").unwrap();
         let mut there = Translations::new(&processor.translation, false);
         assert!(!there.touch_first(0x1000, 8) && there.untouched(0x1000, 8).is_none());
+    }
+
+    #[test]
+    fn prefetches_of_other_pages_are_translated() {
+        let mut processor = Processor::named("zen-4").unwrap();
+        processor.memory.second.as_mut().unwrap().prefetch.clear();
+        let mut caches = Hierarchy::new(&processor.memory);
+        let mut pages = Translations::new(&processor.translation, false);
+        let mut load = |step: u64, instruction, cycle| {
+            let address = 0x1000_0000 + step * 65 * 64;
+            let page = pages.translate(Side::Data, address, cycle, &mut caches);
+            let access = pages.access(address >> LINE, page.ready, Why::Load(instruction), &mut caches);
+            (page, access.ready - page.ready)
+        };
+        (0..20).for_each(|step| _ = load(step, 7, 10_000 * step));
+        let (mut latencies, second) = (Vec::new(), processor.translation.second.latency);
+        for step in 20..34 {
+            // By another instruction, of which no stride is known.
+            let (page, latency) = load(step, 8 + step, 1_000_000);
+            assert_eq!(page, Translated { ready: 1_000_000 + second, missed: true });
+            latencies.push(latency);
+        }
+        // Eight in the first level, six in the second, and what is farther was not asked for.
+        assert_eq!(latencies[..8], [processor.memory.data.latency; 8]);
+        assert_eq!(latencies[8..], [processor.memory.second.as_ref().unwrap().latency; 6]);
+        let (page, latency) = load(34, 99, 1_000_000);
+        assert!(page.ready > 1_000_000 + second && latency >= processor.memory.latency);
     }
 
     #[test]

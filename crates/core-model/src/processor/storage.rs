@@ -109,6 +109,14 @@ fn alone() -> u32 {
     1
 }
 
+fn within_page() -> i64 {
+    63
+}
+
+fn twice() -> u32 {
+    2
+}
+
 /// Caches and memory.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -192,10 +200,27 @@ impl CacheRecord {
 pub enum Prefetch {
     /// The next line on a miss.
     NextLine,
-    /// By instruction: the address that the same stride leads to.
+    /// By instruction: the addresses that the same stride leads to.
     Stride {
-        /// Accesses ahead.
+        /// Strides from an access to what is asked for into this level.
         distance: i64,
+        /// The longest stride that is followed, in lines.
+        #[serde(default = "within_page")]
+        longest: i64,
+        /// How often a stride has to come again before it is followed.
+        #[serde(default = "twice")]
+        repeats: u32,
+        /// Strides beyond `distance` to what is asked for into the next level alone.
+        #[serde(default)]
+        below: i64,
+        /// Lines that are asked for at an access, one after another, until they reach so far; 0 for the one at `distance`
+        /// alone, whatever is before it.
+        #[serde(default)]
+        degree: i64,
+        /// Whether a line of another page is asked for only when its translation is known, which stays in the second level
+        /// of TLB.
+        #[serde(default)]
+        translates: bool,
     },
     /// By page: lines ahead of accesses that go up or down through it.
     Stream {
@@ -285,7 +310,15 @@ impl Prefetch {
     fn check(&self) -> Result<(), String> {
         let (distance, degree) = match *self {
             Prefetch::NextLine => return Ok(()),
-            Prefetch::Stride { distance } => (distance, 1),
+            Prefetch::Stride { distance, longest, repeats, below, degree, .. } => {
+                within("longest", longest, 1..=1 << 24)?;
+                within("repeats", repeats, 0..=u32::from(Prefetch::REPEATS))?;
+                within("below", below, 0..=4096)?;
+                if below > 0 && degree == 0 {
+                    return Err("below needs degree".into());
+                }
+                (distance, degree.max(1))
+            }
             Prefetch::Stream { distance, degree, .. } => (distance, degree),
         };
         within("distance", distance, 1..=4096)?;
@@ -294,6 +327,9 @@ impl Prefetch {
 
     /// Lines that one access can lead to.
     pub(crate) const MOST: usize = 8;
+
+    /// The most often that a stride can have to come again.
+    pub(crate) const REPEATS: u8 = 3;
 }
 
 impl Translation {
