@@ -1,16 +1,16 @@
-/* A function that returns to 250000 places, more than one table of indirect branches takes, and to each once more.
+/* A function that returns to 300000 places, more than one table of indirect branches takes, and to each once more.
  *
- * total: all 1500012
- * total: leaf 1000000
- * call: main all 1500012
- * call: all leaf 1000000 */
+ * total: all 1800012
+ * total: leaf 1200000
+ * call: main all 1800012
+ * call: all leaf 1200000 */
 #include "totals.h"
 
 void all(void);
 
 FUNCTION(leaf, "nop; ret\n");
 /* 6, and 1 for each call. */
-FUNCTION(all, ENTER ".rept 250000; call leaf; .endr; nop; nop\n" LEAVE);
+FUNCTION(all, ENTER ".rept 300000; call leaf; .endr; nop; nop\n" LEAVE);
 
 int main(void)
 {
