@@ -8,7 +8,7 @@
 
 use crate::cache;
 use crate::entry;
-use crate::indirect::ENTRIES;
+use crate::indirect::{ENTRIES, table_number};
 use crate::retire;
 use crate::state::{AddressHasher, Process};
 use crate::sys::memory::provide;
@@ -152,20 +152,17 @@ impl Index<u32> for Sites {
     type Output = Site;
 
     fn index(&self, number: u32) -> &Site {
-        &self.tables[(number / ENTRIES) as usize].sites[(number % ENTRIES) as usize]
+        &self.tables[table_number(number) as usize].sites[(number % ENTRIES) as usize]
     }
 }
 
 /// The branch at the end of block `from` found another target: if its table has enough of them, it is translated anew
 /// when control next comes there.
 pub fn relieve(process: &mut Process, table: u32, from: u32) {
-    let Sites { tables, moved, .. } = &mut process.sites;
+    let Sites { tables, moved, is_full, .. } = &mut process.sites;
     let Table { targets, most, .. } = tables[table as usize];
     let block = process.blocks[from as usize];
-    if targets <= most
-        || tables.len() as u32 >= entry::MAX_TABLES
-        || !process.fragments[block.fragment as usize].live
-    {
+    if targets <= most || *is_full || !process.fragments[block.fragment as usize].live {
         return;
     }
     let moves = moved.entry(block.end()).or_default();

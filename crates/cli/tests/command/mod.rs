@@ -1,5 +1,6 @@
 //! Running `timewise` as its users do.
 
+use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
@@ -70,6 +71,32 @@ pub const MEANWHILE: &str = concat!(
     disperse() { trap - EXIT; kill $pid; wait $pid; }
     "
 );
+
+/// Attaches to a program that makes 1000 steps before, 123,456 meanwhile and 5 afterwards, and compares what was counted.
+/// `shell` has functions and how the program is started; then comes what is done before, and, with the same right behind
+/// it, while it is counted and afterwards, all of which must succeed.
+pub fn assert_counted_meanwhile(
+    place: &Place,
+    [shell, start]: [&str; 2],
+    [before, during, after]: [&str; 3],
+) {
+    build(place, "rounds.c");
+    let outcome = place.shell(&format!(
+        "{shell} set -e; mkfifo in; {start} ./rounds < in > out & pid=$!; exec 3> in
+         answered() {{ until [ \"$(tail -qn1 out 2> /dev/null)\" = $1 ]; do sleep 0.01; done; }}
+         echo 1000 >&3; answered 1000; {before}
+         observe count; echo 123456 >&3; answered 124456; failed=0; {{ {during}; }} || failed=1; leave
+         [ $failed = 0 ]; {after}
+         echo 5 >&3; answered 124461
+         exec 3>&-; wait $pid; timewise verify"
+    ));
+    assert_unharmed(&outcome);
+    assert!(outcome.stderr.contains("exact"), "{}", outcome.stderr);
+    let report = place.shell("timewise report --by function --format json");
+    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let step = report["rows"].as_array().unwrap().iter().find(|row| row["function"] == "step").unwrap();
+    assert_eq!(step["calls"], 123_456, "{step}");
+}
 
 /// Functions that start a program which has all its memory locked, `$pid`, and say what it said when it ended.
 pub fn locks(place: &Place) -> String {

@@ -11,8 +11,8 @@ use timewise_abi::thread::ThreadArea;
 /// Longer than any name of the file.
 const LONGEST: usize = 64;
 
-/// How much a call may write: what lies further away it does not write in one go.
-const MOST: u64 = 1 << 20;
+/// More than the kernel lets a call write.
+const MOST: u64 = 1 << 31;
 
 /// A file is opened: from then on writes to files may be ones to memory, if that is what it is.
 pub fn open(area: &mut ThreadArea) {
@@ -50,7 +50,8 @@ pub fn write(area: &mut ThreadArea) {
     let result = PROCESS.with(|process| {
         let process = process.as_mut().expect("set up before translated code ran");
         let start = process.writes_memory.then(|| position(number, arguments))??;
-        let range = start..start.saturating_add(MOST);
+        let length = if matches!(number, number::WRITE | number::PWRITE64) { arguments[2] } else { MOST };
+        let range = start..start.saturating_add(length.min(MOST));
         // Files that have a position let nobody wait for long.
         process.space.concerns(range).then(|| {
             // SAFETY: the program's own call; what it means for the runtime follows.
