@@ -99,12 +99,11 @@ mod tests {
     /// Two functions with equal code have two addresses, also in the program that BOLT makes, whatever it may move.
     #[test]
     fn functions_stay_apart_whose_addresses_are_compared() {
-        for relocations in ["-Wl,--emit-relocs", "-Wl,--as-needed"] {
-            assert_apart(relocations);
-        }
+        assert_apart(&["-Wl,--emit-relocs"]);
+        assert_apart(&[]);
     }
 
-    fn assert_apart(relocations: &str) {
+    fn assert_apart(link: &[&str]) {
         const PROGRAM: &str = "
             typedef long (*Handler)(long);
             __attribute__((noinline)) long on_read(long x) { return x * 3 + 1; }
@@ -115,7 +114,7 @@ mod tests {
         let [source, binary, output] = ["program.c", "program", "anew"].map(|name| folder.path().join(name));
         std::fs::write(&source, PROGRAM).unwrap();
         let mut compiler = Command::new("gcc");
-        compiler.args(["-O2", "-g", "-fno-ipa-icf", relocations, "-o"]).args([&binary, &source]);
+        compiler.args(["-O2", "-g", "-fno-ipa-icf"]).args(link).arg("-o").args([&binary, &source]);
         run(&mut compiler).unwrap();
         let symbols = run(Command::new("nm").arg(&binary)).unwrap();
         let address =
