@@ -2,8 +2,9 @@
  * (cargo xtask bench microbenchmarks).
  *   loops            a line for each: its name, units of a round, rounds that warm, and whether it leaves the core
  *   loops NAME       times it: cycles of a unit, told by a chain of dependent additions that is timed before and
- *                    behind, so that the clock's frequency does not matter; and nanoseconds of an addition, which
- *                    are more where another program has a part of the core
+ *                    behind, so that the clock's frequency does not matter; nanoseconds of an addition, and cycles of
+ *                    four that do not wait for each other, which both are more where another program has a part of
+ *                    the core
  *   loops NAME N     executes N rounds, without looking at the time
  * build: gcc -O2 -mavx2 -mfma -mno-red-zone
  */
@@ -290,32 +291,38 @@ static int ascending(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Prints the median of repetitions before and behind which an addition took as long as it did at the fastest; of loops
+/* Prints the median of repetitions before and behind which additions took as long as they did at the fastest; of loops
  * that leave the core the lowest tenth, as what else the machine does takes caches and bandwidth now and then, and never
- * gives any. A busy neighbour on the same core slows the chain of additions, and not every loop with it: by such a
- * chain square roots took 15 cycles rather than 21. Some loops it even makes faster, as it breaks their step:
- * independent divisions took 4.5 cycles rather than 5 in one repetition of twenty. */
+ * gives any. A busy neighbour on the same core slows a chain of additions or those that fill all adders, and not every
+ * loop with them: by a slow chain square roots took 15 cycles rather than 21. Some loops it even makes faster, as it
+ * breaks their step: independent divisions took 4.5 cycles rather than 5 in one repetition of twenty. */
 static void measure(const struct loop *loop)
 {
-    enum { REPETITIONS = 501, ROUNDS = 1000, ADDITIONS = 50 };
-    double took[REPETITIONS], chains[REPETITIONS], cycles[REPETITIONS], fastest = 1;
-    int seen = 0, count = 0;
+    enum { REPETITIONS = 501, TRIES = 4000, CHAINED = 50000, BESIDE = 20000 };
+    struct { double took, chain, beside; } seen[REPETITIONS];
+    double cycles[REPETITIONS], fastest = 1, least = 100;
+    int repetitions = 0, count = 0;
     loop->run(loop->warming);
-    for (int tries = 0; tries < 4 * REPETITIONS && seen < REPETITIONS; tries++) {
-        double before = timed(additions, ROUNDS);
-        took[seen] = timed(loop->run, loop->rounds);
-        double behind = timed(additions, ROUNDS);
+    for (int tries = 0; tries < TRIES && repetitions < REPETITIONS; tries++) {
+        double beside = timed(independent_leas, BESIDE / 20), before = timed(additions, CHAINED / 50);
+        double took = timed(loop->run, loop->rounds);
+        double behind = timed(additions, CHAINED / 50), beside_behind = timed(independent_leas, BESIDE / 20);
         if (before > 1.01 * behind || behind > 1.01 * before) continue;
-        chains[seen] = (before + behind) / 2 / (ROUNDS * ADDITIONS);
-        if (chains[seen] < fastest) fastest = chains[seen];
-        seen++;
+        if (beside < beside_behind) beside = beside_behind;
+        double chain = (before + behind) / 2 / CHAINED;
+        beside /= chain * BESIDE;
+        if (chain < fastest) fastest = chain;
+        if (beside < least) least = beside;
+        if (beside > 1.1 * least) continue;
+        seen[repetitions].took = took; seen[repetitions].chain = chain; seen[repetitions++].beside = beside;
     }
-    for (int i = 0; i < seen; i++) {
-        if (chains[i] < 1.01 * fastest) cycles[count++] = took[i] / chains[i] / ((double)loop->rounds * loop->units);
+    for (int i = 0; i < repetitions; i++) {
+        if (seen[i].chain > 1.01 * fastest || seen[i].beside > 1.1 * least) continue;
+        cycles[count++] = seen[i].took / seen[i].chain / ((double)loop->rounds * loop->units);
     }
     if (count == 0) exit(1);
     qsort(cycles, count, sizeof *cycles, ascending);
-    printf("%.3f\t%.4f\n", cycles[count / (loop->leaves ? 10 : 2)], 1e9 * fastest);
+    printf("%.3f\t%.4f\t%.3f\n", cycles[count / (loop->leaves ? 10 : 2)], 1e9 * fastest, least);
 }
 
 int main(int argc, char **argv)

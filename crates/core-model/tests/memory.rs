@@ -63,8 +63,8 @@ fn loads_and_stores_are_limited_by_their_ports() {
 
 #[test]
 fn data_go_through_the_store_queue() {
-    // mov [rbx],rax; mov rax,[rcx]
-    let pair: [&[u8]; 2] = [&[0x48, 0x89, 0x03], &[0x48, 0x8b, 0x01]];
+    // mov [rbx+rsi],rax; mov rax,[rcx+rsi]
+    let pair: [&[u8]; 2] = [&[0x48, 0x89, 0x04, 0x33], &[0x48, 0x8b, 0x04, 0x31]];
     for core in timewise_core_model::names() {
         let forward = Processor::named(core).unwrap().loads.forward as f64;
         // A cycle for the data to be in the queue.
@@ -119,9 +119,13 @@ fn not_all_that_goes_through_memory_is_recognised() {
     // mov [rbx],ax; movzx eax,word [rbx], and of bytes
     takes(&[&[0x66, 0x89, 0x03], &[0x0f, 0xb7, 0x03]], forward);
     takes(&[&[0x88, 0x03], &[0x0f, 0xb6, 0x03]], 0.5);
-    // add [rbx],rcx; add qword [rbx],1
+    // add [rbx],rcx; inc qword [rbx]; add dword [rbx],1; add qword [rbx],1
     takes(&[&[0x48, 0x01, 0x0b]], forward + 1.0);
+    takes(&[&[0x48, 0xff, 0x03]], forward + 1.0);
+    takes(&[&[0x83, 0x03, 1]], forward + 1.0);
     takes(&[&[0x48, 0x83, 0x03, 1]], 1.0);
+    // mov [rbx],rax; mov rax,[rcx]: natively 500 such pairs take 251 cycles
+    takes(&[&[0x48, 0x89, 0x03], &[0x48, 0x8b, 0x01]], 0.5);
     // mov [rbx],rax; mov eax,[rbx+4]
     let upper: [&[u8]; 2] = [&[0x48, 0x89, 0x03], &[0x8b, 0x43, 0x04]];
     near(cycles("raptor-cove", &upper, &mut |n| 0x1000 + n % 2 * 4), forward);

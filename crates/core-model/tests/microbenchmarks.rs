@@ -63,6 +63,39 @@ fn taken_branches_are_limited_by_pieces_of_decoded_code() {
     }
 }
 
+/// Where prediction is ahead of fetch, only its own pace tells what jumps cost.
+#[test]
+fn what_prediction_loses_costs_nothing_where_it_is_ahead() {
+    let processor = Processor::named("raptor-cove").unwrap();
+    // nop of fifteen, seven and six bytes; jmp to the next instruction
+    let fifteen: &[u8] =
+        &[0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00];
+    let seven: &[u8] = &[0x0f, 0x1f, 0x80, 0x00, 0x00, 0x00, 0x00];
+    let six: &[u8] = &[0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00];
+    let jump: &[u8] = &[0xeb, 0x00];
+    let short = [fifteen, fifteen, fifteen, fifteen, NOP_2, jump];
+    let long = [seven, seven, seven, seven, seven, seven, seven, seven, six, jump];
+    let takes = |line: &[&[u8]], lines: usize, expected: f64| {
+        near(Loop { body: line, unroll: lines }.cycles(&processor, &mut |_| 0), expected);
+    };
+    // Those that are nearest cost no cycle, of which there are 128; others one.
+    takes(&short, 100, 1.0);
+    takes(&short, 200, 2.0);
+    takes(&long, 100, 10.0 / 6.0);
+    takes(&long, 200, 2.0);
+}
+
+/// What the decoders leave of a packet they take with the next.
+#[test]
+fn decoders_go_on_into_the_next_packet() {
+    let mut processor = Processor::named("raptor-cove").unwrap();
+    processor.op_cache = None;
+    let nops = Loop { body: &[NOP_4; 16], unroll: 16 };
+    near(nops.cycles(&processor, &mut |_| 0), 16.0 / 6.0);
+    processor.fetch.pieces = 1;
+    near(nops.cycles(&processor, &mut |_| 0), 4.0);
+}
+
 /// Of eight jumps in a line with a nop behind each, the last nop goes on into the next line: two at a time, but that.
 #[test]
 fn what_goes_on_into_the_next_line_has_its_cycle_alone() {
@@ -117,7 +150,9 @@ fn independent_additions_are_limited_by_ports() {
     // add eax,ebx; add ecx,ebx; add edx,ebx; add esi,ebx; add edi,ebx
     let adds: [&[u8]; 5] = [&[0x01, 0xd8], &[0x01, 0xd9], &[0x01, 0xda], &[0x01, 0xde], &[0x01, 0xdf]];
     near(cycles("zen-4", &adds, &mut |_| 0), 5.0 / 4.0);
-    near(cycles("raptor-cove", &adds, &mut |_| 0), 1.0);
+    // Natively 1.20, as their ports are chosen before they are ready.
+    let distributed = cycles("raptor-cove", &adds, &mut |_| 0);
+    assert!((1.1..1.3).contains(&distributed), "{distributed} cycles");
     // imul eax,ebx and four more: one port
     let muls: [&[u8]; 5] = [
         &[0x0f, 0xaf, 0xc3],
@@ -248,9 +283,12 @@ fn loop_behind(core: &str, bytes: u64) -> f64 {
 
 #[test]
 fn a_loop_across_two_lines_of_decoded_instructions_takes_a_cycle_more() {
+    near(loop_behind("zen-4", 0), 1.0);
+    near(loop_behind("zen-4", 25), 1.0);
+    // Natively 1.0 to 1.45, and across lines, for which prediction comes twice, 1.0 or 2.0.
+    let within = [0, 25].map(|bytes| loop_behind("raptor-cove", bytes));
+    assert!(within.iter().all(|cycles| (1.0..1.2).contains(cycles)), "{within:?} cycles");
     for core in ["zen-4", "raptor-cove"] {
-        near(loop_behind(core, 0), 1.0);
-        near(loop_behind(core, 25), 1.0);
         near(loop_behind(core, 57), 2.0);
     }
 }

@@ -124,7 +124,7 @@ impl Fetcher {
     pub fn new(processor: &Processor) -> Fetcher {
         let (fetch, ops) = (&processor.fetch, &processor.op_cache);
         let (width, bytes) = (fetch.width, fetch.bytes.into());
-        let decoders = Rate { width, packets: 1, bytes, depth: fetch.depth, entries: None };
+        let decoders = Rate { width, packets: fetch.pieces, bytes, depth: fetch.depth, entries: None };
         let cached = ops.as_ref().map(|ops| Rate {
             width: ops.width,
             packets: ops.pieces,
@@ -157,15 +157,20 @@ impl Fetcher {
     /// Fetch goes on elsewhere, behind a branch that was foreseen, after so many lost cycles.
     pub fn take_branch(&mut self, lost: u64) {
         let lost = lost + self.taken_bubble;
-        if self.bubbles_ahead {
-            self.predicted += lost;
-            return self.begin(self.predicted.max(self.cycle) + 1);
-        }
-        if lost == 0 && !self.goes_on && self.packets < self.rates[self.from as usize].packets {
+        let (is_there, begun) = match self.bubbles_ahead {
+            // Prediction comes to what it leads to in the cycle behind that in which it came to the branch.
+            true => {
+                self.predicted += lost;
+                (self.predicted < self.cycle, self.predicted.max(self.cycle) + 1)
+            }
+            false => (lost == 0, self.cycle + 1 + lost),
+        };
+        let has_room = self.from == From::OpCache && self.packets < self.rates[self.from as usize].packets;
+        if is_there && !self.goes_on && has_room {
             // What it leads to comes in the same cycle, as a packet of its own.
             (self.packet, self.is_new_block) = (NO_PACKET, true);
         } else {
-            self.begin(self.cycle + 1 + lost);
+            self.begin(begun);
         }
     }
 

@@ -11,6 +11,10 @@ pub struct Fetch {
     pub width: u32,
     /// Bytes of the aligned packet that is fetched in a cycle. What reaches into the next packet comes with that.
     pub bytes: u32,
+    /// Packets behind one another of which a cycle decodes instructions: more than one where those that are fetched wait
+    /// for decoders, so that none of these has nothing to do at the end of a packet.
+    #[serde(default = "one")]
+    pub pieces: u32,
     /// Instructions that are decoded and wait for dispatch.
     pub buffer: u32,
     /// Cycles from fetch to dispatch.
@@ -185,6 +189,7 @@ impl Fetch {
         fields!(self,
             width in WIDTH,
             bytes in 1..=4096,
+            pieces in WIDTH,
             buffer in QUEUE,
             depth in CYCLES,
             taken_bubble in CYCLES,

@@ -196,13 +196,15 @@ fn is_increment(instruction: &Instruction) -> bool {
     if !instruction.op0_register().is_gpr64() || instruction.op0_kind() != OpKind::Register {
         return false;
     }
+    // As many bits as rename of Golden Cove adds.
+    let is_small = |constant: i64| (-1024..1024).contains(&constant);
     match instruction.mnemonic() {
         Inc | Dec => true,
-        Add | Sub => instruction.op1_kind() == OpKind::Immediate8to64,
-        Lea => {
-            let is_small = i8::try_from(instruction.memory_displacement64() as i64).is_ok();
-            is_small && is_base_alone(instruction)
-        }
+        Add | Sub => match instruction.op1_kind() {
+            OpKind::Immediate8to64 | OpKind::Immediate32to64 => is_small(instruction.immediate(1) as i64),
+            _ => false,
+        },
+        Lea => is_small(instruction.memory_displacement64() as i64) && is_base_alone(instruction),
         _ => false,
     }
 }
@@ -210,6 +212,11 @@ fn is_increment(instruction: &Instruction) -> bool {
 /// Whether the address of the memory operand is made of a base register of 64 bits and a displacement.
 fn is_base_alone(instruction: &Instruction) -> bool {
     instruction.memory_base().is_gpr64() && instruction.memory_index() == iced_x86::Register::None
+}
+
+fn is_shift_by_one(instruction: &Instruction) -> bool {
+    use Mnemonic::*;
+    matches!(instruction.mnemonic(), Shl | Shr | Sar) && instruction.immediate(1) == 1
 }
 
 fn passes_registers(instruction: &Instruction) -> bool {
@@ -220,8 +227,10 @@ fn passes_registers(instruction: &Instruction) -> bool {
         Mov | Movzx => true,
         // These were seen to wait for the store queue.
         Movsx | Movsxd | Cmp | Test | Adc | Sbb => false,
+        // What changes memory is known if a constant stands in it: not in `inc`, `not` or a shift by one.
         _ if in_memory(instruction.op0_kind()) => {
-            instruction.op_count() == 1 || instruction.op1_kind() != OpKind::Register
+            let is_constant = instruction.op_count() == 2 && instruction.op1_kind() != OpKind::Register;
+            is_constant && instruction.memory_size().size() == 8 && !is_shift_by_one(instruction)
         }
         _ => true,
     }
@@ -274,7 +283,10 @@ mod tests {
         assert!(!of(&[0x83, 0xc0, 1]).is_increment && !of(&[0xff, 0xc0]).is_increment); // add eax,1; inc eax
         assert!(of(&[0x48, 0x8d, 0x43, 1]).is_increment); // lea rax,[rbx+1]
         assert!(!of(&[0x48, 0x8d, 0x44, 0x0b, 1]).is_increment); // lea rax,[rbx+rcx+1]
-        assert!(!of(&[0x48, 0x8d, 0x83, 0, 1, 0, 0]).is_increment); // lea rax,[rbx+256]
+        assert!(of(&[0x48, 0x8d, 0x83, 0xff, 3, 0, 0]).is_increment); // lea rax,[rbx+1023]
+        assert!(!of(&[0x48, 0x8d, 0x83, 0, 4, 0, 0]).is_increment); // lea rax,[rbx+1024]
+        assert!(of(&[0x48, 0x2d, 0, 0xfc, 0xff, 0xff]).is_increment); // sub rax,-1024
+        assert!(!of(&[0x48, 0x81, 0xc3, 0xff, 0xfb, 0xff, 0xff]).is_increment); // add rbx,-1025
         assert!(!of(&[0x48, 0x8d, 0x05, 1, 0, 0, 0]).is_increment); // lea rax,[rip+1]
         assert!(!of(&[0x48, 0x05, 0, 0, 1, 0]).is_increment); // add rax,0x10000
         assert!(!of(&[0x48, 0x83, 0x00, 1]).is_increment); // add qword [rax],1
@@ -296,7 +308,9 @@ mod tests {
         assert!(passes(&[0x48, 0x8b, 0x43, 8]) && passes(&[0x48, 0x89, 0x43, 8])); // mov rax,[rbx+8] and back
         assert!(passes(&[0x55]) && passes(&[0x0f, 0xb6, 0x03])); // push rbp; movzx eax,byte [rbx]
         assert!(passes(&[0x48, 0x83, 0x03, 1]) && passes(&[0x48, 0x03, 0x03])); // add qword [rbx],1; add rax,[rbx]
-        assert!(!passes(&[0x48, 0x01, 0x03])); // add [rbx],rax
+        assert!(!passes(&[0x48, 0x01, 0x03]) && !passes(&[0x83, 0x03, 1])); // add [rbx],rax; add dword [rbx],1
+        assert!(!passes(&[0x48, 0xff, 0x03]) && !passes(&[0x48, 0xf7, 0x13])); // inc qword [rbx]; not qword [rbx]
+        assert!(!passes(&[0x48, 0xd1, 0x23]) && passes(&[0x48, 0xc1, 0x23, 3])); // shl qword [rbx],1 and 3
         assert!(!passes(&[0x48, 0x8b, 0x04, 0x0b])); // mov rax,[rbx+rcx]
         assert!(!passes(&[0x48, 0x8b, 0x05, 0, 0, 0, 0])); // mov rax,[rip]
         assert!(!passes(&[0x48, 0x63, 0x03]) && !passes(&[0x0f, 0xb7, 0x03])); // movsxd rax,[rbx]; movzx eax,word [rbx]
