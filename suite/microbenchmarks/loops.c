@@ -4,7 +4,7 @@
  *   loops NAME       times it: cycles of a unit, told by a chain of dependent additions that is timed before and
  *                    behind, so that the clock's frequency does not matter; nanoseconds of an addition, and cycles of
  *                    four that do not wait for each other, which both are more where another program has a part of
- *                    the core
+ *                    the core; status 3 if one had all the time
  *   loops NAME N     executes N rounds, without looking at the time
  * build: gcc -O2 -mavx2 -mfma -mno-red-zone
  */
@@ -320,7 +320,7 @@ static void measure(const struct loop *loop)
         if (seen[i].chain > 1.01 * fastest || seen[i].beside > 1.1 * least) continue;
         cycles[count++] = seen[i].took / seen[i].chain / ((double)loop->rounds * loop->units);
     }
-    if (count == 0) exit(1);
+    if (count == 0) exit(3);
     qsort(cycles, count, sizeof *cycles, ascending);
     printf("%.3f\t%.4f\t%.3f\n", cycles[count / (loop->leaves ? 10 : 2)], 1e9 * fastest, least);
 }

@@ -145,6 +145,13 @@ fn additions_that_are_distributed_wait_for_one_another() {
     near(chains.cycles(&processor, &mut |_| 0), 1.0);
 }
 
+/// What can go to one scheduler alone is never waited for by what can go to others.
+#[test]
+fn what_has_a_choice_leaves_a_port_to_what_has_none() {
+    // cvttsd2si eax,xmm0: one port, and that or another; natively eight take 8.0 cycles
+    near(cycles("raptor-cove", &[&[0xf2, 0x0f, 0x2c, 0xc0]], &mut |_| 0), 1.0);
+}
+
 #[test]
 fn independent_additions_are_limited_by_ports() {
     // add eax,ebx; add ecx,ebx; add edx,ebx; add esi,ebx; add edi,ebx

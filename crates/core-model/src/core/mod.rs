@@ -391,6 +391,10 @@ impl<O: Observer> Core<O> {
         let Some(distribution) = &mut self.distribution else { return cycle };
         self.given.clear();
         let mut free = cycle;
+        // What can go to one alone goes there whatever the others do, who have a choice.
+        for uop in code.uops(it).iter().filter(|uop| code.shares(**uop).is_empty()) {
+            distribution.take(uop.queue.into(), cycle);
+        }
         for &uop in code.uops(it) {
             let shares = code.shares(uop);
             let uop = match shares {
@@ -406,7 +410,7 @@ impl<O: Observer> Core<O> {
         if free > cycle {
             cycle = self.take_dispatch(Dispatched { cycle: free, ..begins });
             if let Some(distribution) = &mut self.distribution {
-                self.given.iter().for_each(|uop| distribution.wait(uop.queue.into(), cycle));
+                self.given.iter().for_each(|uop| distribution.take(uop.queue.into(), cycle));
             }
         }
         cycle

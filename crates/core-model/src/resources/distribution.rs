@@ -32,8 +32,8 @@ impl Distribution {
         place
     }
 
-    /// A scheduler that was full has room for what it was given in this cycle.
-    pub fn wait(&mut self, scheduler: usize, cycle: u64) {
+    /// A scheduler gets a µop in this cycle that can go to no other, or for which it had no room before.
+    pub fn take(&mut self, scheduler: usize, cycle: u64) {
         self.begin(cycle);
         self.got[scheduler] += 1;
     }
