@@ -29,6 +29,19 @@ fn loads_in_a_chain_take_the_latency_of_the_first_level() {
     }
 }
 
+/// The port that loads extends by the sign, too, and the rest of a register is put to a byte on another.
+#[test]
+fn loads_of_less_than_a_register_take_a_cycle_more() {
+    let takes = |load: &[u8], expected| near(cycles("raptor-cove", &[load], &mut |_| 0x1000), expected);
+    // movsxd rax,[rax]; mov al,[rax]; movzx eax,byte [rax]
+    takes(&[0x48, 0x63, 0x00], 6.0);
+    takes(&[0x8a, 0x00], 6.0);
+    takes(&[0x0f, 0xb6, 0x00], 5.0);
+    // movsxd rax,[rbx]; mov al,[rbx]
+    takes(&[0x48, 0x63, 0x03], 1.0 / 3.0);
+    takes(&[0x8a, 0x03], 1.0);
+}
+
 #[test]
 fn chains_through_larger_footprints_take_the_latency_of_their_level() {
     for core in ["zen-4", "raptor-cove"] {
@@ -115,7 +128,7 @@ fn not_all_that_goes_through_memory_is_recognised() {
     // mov [rbx+rcx],rax; mov rax,[rbx+rcx]
     takes(&[&[0x48, 0x89, 0x04, 0x0b], &[0x48, 0x8b, 0x04, 0x0b]], forward);
     // mov [rbx],eax; movsxd rax,[rbx]
-    takes(&[&[0x89, 0x03], &[0x48, 0x63, 0x03]], forward);
+    takes(&[&[0x89, 0x03], &[0x48, 0x63, 0x03]], forward + 1.0);
     // mov [rbx],ax; movzx eax,word [rbx], and of bytes
     takes(&[&[0x66, 0x89, 0x03], &[0x0f, 0xb7, 0x03]], forward);
     takes(&[&[0x88, 0x03], &[0x0f, 0xb6, 0x03]], 0.5);

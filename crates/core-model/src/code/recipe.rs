@@ -340,6 +340,7 @@ impl Recipes {
         };
         recipe.entries = counted.max(u16::from(!recipe.uops.is_empty())).min(200) as u8;
         recipe.latency = match (memory, plain) {
+            _ if recipe.uops.is_empty() => 0,
             (true, Some(plain)) => plain.latency,
             (true, None) if loads > 0 => row.latency.saturating_sub(self.load_latency).max(1),
             _ => row.latency,

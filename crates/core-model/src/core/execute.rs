@@ -116,7 +116,8 @@ impl<O: Observer> Core<O> {
                 operands = operands.max(self.prefetch(access, address.max(operands)));
             }
         }
-        let mut result = operands.max(first);
+        // What a load alone computes, as an extension by the sign, needs no port.
+        let mut result = operands.max(first) + u64::from(it.latency);
         let uops = code.uops(it);
         if !uops.is_empty() {
             let ready = operands.max(begin);

@@ -74,6 +74,7 @@ pub struct Predictor {
     second_bubble: u64,
     decode_bubble: u64,
     return_bubble: u64,
+    indirect_bubble: u64,
 }
 
 impl Predictor {
@@ -90,6 +91,7 @@ impl Predictor {
             second_bubble: record.second_bubble,
             decode_bubble: record.decode_bubble,
             return_bubble: record.return_bubble,
+            indirect_bubble: record.indirect_bubble,
         }
     }
 
@@ -133,7 +135,12 @@ impl Predictor {
             Known::Second => self.second_bubble,
             Known::Not => return Outcome::Found(self.decode_bubble),
         };
-        Outcome::Taken(if branch == Branch::Return { lost.max(self.return_bubble) } else { lost })
+        let least = match branch {
+            Branch::Return => self.return_bubble,
+            Branch::IndirectJump | Branch::IndirectCall => self.indirect_bubble,
+            _ => 0,
+        };
+        Outcome::Taken(lost.max(least))
     }
 }
 
@@ -155,6 +162,15 @@ mod tests {
         let mut predictor = predictor();
         assert!(matches!(see(&mut predictor, Branch::Jump, 100, 900), Outcome::Found(bubble) if bubble > 0));
         assert_eq!(see(&mut predictor, Branch::Jump, 100, 900), Outcome::Taken(0));
+    }
+
+    #[test]
+    fn an_indirect_branch_that_is_foreseen_may_cost_more_than_a_direct_one() {
+        let mut predictor = Predictor::new(&Processor::named("raptor-cove").unwrap().branches);
+        for (branch, address, lost) in [(Branch::Jump, 100, 0), (Branch::IndirectJump, 200, 1)] {
+            (0..20).for_each(|_| _ = see(&mut predictor, branch, address, 900));
+            assert_eq!(see(&mut predictor, branch, address, 900), Outcome::Taken(lost));
+        }
     }
 
     #[test]

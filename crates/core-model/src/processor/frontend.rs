@@ -94,6 +94,9 @@ pub struct BranchPredictor {
     /// Cycles without fetch behind a return, beside what any taken branch costs.
     #[serde(default)]
     pub return_bubble: u64,
+    /// The same behind an indirect jump or call.
+    #[serde(default)]
+    pub indirect_bubble: u64,
     /// Instructions of a wrong path that are followed to where it meets the right one, to ask for the lines that both
     /// need; 0 for none.
     #[serde(default)]
@@ -234,6 +237,7 @@ impl BranchPredictor {
             indirect in 2..=1 << 20,
             redirect in CYCLES,
             return_bubble in CYCLES,
+            indirect_bubble in CYCLES,
             wrong_path in 0..=4096,
             outstanding in 0..=4096,
         );
