@@ -1,5 +1,7 @@
 //! Names as they stand in the source, from names as linkers want them.
 
+mod constraints;
+mod grammar;
 mod members;
 mod packs;
 mod tokens;
@@ -44,6 +46,10 @@ fn cpp(symbol: &str) -> Option<String> {
     if !symbol.starts_with("_Z") && !symbol.starts_with("_GLOBAL_") {
         return None;
     }
+    readable_cpp(symbol).or_else(|| readable_cpp(&constraints::without_constraints(symbol)?))
+}
+
+fn readable_cpp(symbol: &str) -> Option<String> {
     if let Some((thunk, encoding)) = wording::thunk(symbol).filter(|(_, encoding)| !encoding.starts_with('T'))
     {
         return cpp(&format!("_Z{encoding}")).map(|function| thunk.to_string() + &function);
@@ -235,8 +241,9 @@ mod tests {
             parts in vec(select(vec![
                 "J", "E", "Dp", "I", "N", "T_", "S_", "S0_", "R", "K", "O", "1f", "3abc", "L", "Lj3E", "i", "F", "v", "St", "X",
                 "Ul", "E_", "_", "Z", "A3_", "DT", "sr", "srSt3abcI", "E5value", "Th8_", "\u{e4}", "9", "cl", "1,", "1(", "1>", "P",
+                "Q", "Tk", "Tn", "Tp", "Ty", "Tt", "TL0__", "rq", "rQ", "1CIT_E",
             ]), 0..24),
-            before in select(vec!["_Z1fI", "_ZN", "_Z", "_ZTh", "_Z1fIJicEEvDp"]),
+            before in select(vec!["_Z1fI", "_ZN", "_Z", "_ZTh", "_Z1fIJicEEvDp", "_Z1fIiQ"]),
         ) {
             let name = demangle(&format!("{before}{}", parts.concat()));
             prop_assert!(!name.contains("pack_") && !name.contains(['\u{1}', '\u{2}', '\u{3}']), "{}", name);
