@@ -8,11 +8,12 @@ const LEFT_OUT: char = '…';
 /// Less than so many letters of a path tell nothing.
 const FEW: usize = 4;
 
-/// A function: what compilers add to the names of clones goes first, then its parameters, then template arguments, then
-/// the beginning of its path.
+/// A function: what compilers add to the names of clones goes first, then what it returns, its parameters, template
+/// arguments, the brackets of both, and the beginning of its path.
 ///
 /// `std::vector<int, std::allocator<int> >::push_back(int&&)` becomes `std::vector<…>::push_back(…)`, and
-/// `…vector<…>::push_back(…)` in still less room. One without a name, `libc.so.6+0x1a2b`, keeps its offset.
+/// `std::vector::push_back…` or `…tor::push_back` in still less room. One without a name, `libc.so.6+0x1a2b`, keeps its
+/// offset.
 pub fn function(name: &str, width: usize) -> String {
     let is_offset = |(_, offset): (&str, &str)| offset.chars().all(|digit| digit.is_ascii_hexdigit());
     if name.rsplit_once("+0x").is_some_and(is_offset) {
@@ -20,7 +21,7 @@ pub fn function(name: &str, width: usize) -> String {
     }
     let fits = |name: &String| name.chars().count() <= width;
     let mut shorter = name.to_string();
-    for step in [without_clone, without_parameters, without_arguments] {
+    for step in [without_clone, without_returned, without_parameters, without_arguments] {
         if fits(&shorter) {
             return shorter;
         }
@@ -29,7 +30,11 @@ pub fn function(name: &str, width: usize) -> String {
     if fits(&shorter) {
         return shorter;
     }
-    let Some((path, own)) = split_path(&shorter) else { return cut(&shorter, width) };
+    let bare = without_brackets(&shorter);
+    if bare.chars().count() < width && bare.len() < shorter.len() {
+        return format!("{bare}{LEFT_OUT}");
+    }
+    let Some((path, own)) = split_path(&bare) else { return cut(&bare, width) };
     let room = width.saturating_sub("…::".chars().count() + own.chars().count());
     if room < FEW {
         return cut(&format!("{LEFT_OUT}{own}"), width);
@@ -104,6 +109,30 @@ fn without_clone(name: &str) -> String {
     name.split_once(" [clone ").map_or(name, |(original, _)| original).to_string()
 }
 
+/// `a::f<int>(int)` for `void a::f<int>(int)`: of what is made of templates the name begins with what it returns.
+fn without_returned(name: &str) -> String {
+    let bare = name.strip_suffix(" const").unwrap_or(name);
+    let function = parameters(bare).map(|open| &bare[..open]).filter(|function| function.ends_with('>'));
+    let Some(function) = function.and_then(|function| before_matching(function, '<', '>')) else {
+        return name.to_string();
+    };
+    let function = function.trim_end();
+    let (mut begin, mut depth) = (0, 0_usize);
+    for (at, character) in function.char_indices() {
+        let before = &function[..at];
+        match character {
+            // These are no brackets.
+            '<' | '>'
+                if ["operator", "operator<", "operator>", "-"].iter().any(|end| before.ends_with(end)) => {}
+            '<' | '(' | '[' | '{' => depth += 1,
+            '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 && !before.ends_with("operator") => begin = at + 1,
+            _ => {}
+        }
+    }
+    if depth == 0 { name[begin..].to_string() } else { name.to_string() }
+}
+
 /// `f(…)` for `f(int, int) const`; a name without parameters stays.
 fn without_parameters(name: &str) -> String {
     let bare = name.strip_suffix(" const").unwrap_or(name);
@@ -124,7 +153,9 @@ fn without_arguments(name: &str) -> String {
         let is_bracket = before != '-' && !out.ends_with("operator") && !out.ends_with("operator<");
         match character {
             '<' if depth > 0 => depth += 1,
-            '<' if is_bracket && (before.is_alphanumeric() || matches!(before, '_' | ':')) => {
+            '<' if is_bracket
+                && (before.is_alphanumeric() || matches!(before, '_' | ':') || ends_with_operator(&out)) =>
+            {
                 depth = 1;
                 out.extend(['<', LEFT_OUT]);
             }
@@ -151,6 +182,30 @@ fn without_arguments(name: &str) -> String {
     if depth + outside == 0 { out } else { name.to_string() }
 }
 
+/// Whether a name ends with an operator and its sign, as `operator()` and `operator< `.
+fn ends_with_operator(name: &str) -> bool {
+    let sign = name.rsplit_once("operator").map_or("", |(_, sign)| sign);
+    !sign.is_empty() && sign.chars().all(|character| "()[]<>=!+-*/%^&|~, ".contains(character))
+}
+
+/// `a::f::{lambda#1}` for `a<…>::f<…>(int)::{lambda(int)#1}(…)`.
+fn without_brackets(name: &str) -> String {
+    const OPERATOR: &str = "operator";
+    let (mut out, mut depth) = (String::new(), 0_usize);
+    for character in name.chars() {
+        match character {
+            '(' if depth > 0 || !out.is_empty() && !out.ends_with("::") && !out.ends_with(OPERATOR) => {
+                depth += 1
+            }
+            ')' if depth > 0 => depth -= 1,
+            _ if depth == 0 => out.push(character),
+            _ => {}
+        }
+    }
+    let bare = if depth == 0 { out } else { name.to_string() };
+    bare.replace("::<…>", "").replace(" <…>", "").replace("<…>", "")
+}
+
 /// The path of a name, and its last part.
 fn split_path(name: &str) -> Option<(&str, &str)> {
     let at = name[..parameters(name).unwrap_or(name.len())].rfind("::")?;
@@ -175,7 +230,28 @@ mod tests {
             (push, 56, push),
             (push, 53, "std::vector<int, std::allocator<int> >::push_back(…)"),
             (push, 30, "std::vector<…>::push_back(…)"),
-            (push, 25, "…vector<…>::push_back(…)"),
+            (push, 27, "std::vector::push_back…"),
+            (push, 20, "…vector::push_back"),
+            (
+                "a::f(b)::{lambda(c, d (*)(e))#1}::operator()(c, d (*)(e)) const",
+                31,
+                "a::f::{lambda#1}::operator()…",
+            ),
+            ("a::(anonymous namespace)::f(b, c)", 29, "a::(anonymous namespace)::f…"),
+            (
+                "auto std::ranges::less::operator()<int, int>(int&&, int&&) const",
+                24,
+                "…anges::less::operator()",
+            ),
+            (
+                "auto std::ranges::less::operator()<int, int>(int&&, int&&) const",
+                42,
+                "std::ranges::less::operator()<int, int>(…)",
+            ),
+            ("a<int>::b* c::f<a<int>, d (*)(e)>(a<int>, d (*)(e))", 20, "c::f<…>(…)"),
+            ("std::ostream& std::operator<< <char>(std::ostream&, char)", 22, "std::operator<< <…>(…)"),
+            ("std::ostream& std::operator<< <char>(std::ostream&, char)", 21, "std::operator<<…"),
+            ("void* a::operator new<int>(int)", 30, "a::operator new<int>(int)"),
             (serialise, 40, "…serde::ser::Serializer>::serialize_str"),
             (serialise, 12, "…serialize_…"),
             ("core::slice::<impl [T]>::partition_point", 36, "core::slice::<…>::partition_point"),
