@@ -265,7 +265,7 @@ mod tests {
             ("a<b>::f(int) const [clone .isra.0] [clone .cold]", 18, "a<b>::f(int) const"),
             ("a<b>::f(int) const [clone .isra.0]", 12, "a<b>::f(…)"),
             ("interp-stripped+0x1090", 17, "interp-st…+0x1090"),
-            ("(anonymous namespace)::f()", 12, "…space)::f()"),
+            ("(anonymous namespace)::f()", 12, "…mespace)::f"),
             ("a::operator<<(b, c)", 16, "a::operator<<(…)"),
         ] {
             assert_eq!(function(name, width), want, "{width}");
