@@ -1,6 +1,7 @@
 //! Which module of one profile is which of another: builds lie in different folders and have different build
 //! ids, and libraries change their version.
 
+use crate::namesakes::MOST_COMBINATIONS;
 use crate::pairing::Pairing;
 use timewise_profile::{Module, ModuleId, ModuleKind, Profile};
 
@@ -23,9 +24,37 @@ pub fn pair(base: &Profile, test: &Profile) -> Pairing {
         },
     ];
     for key in keys {
-        pairing.by_key(|id| key(&base.modules[id as usize]), |id| key(&test.modules[id as usize]));
+        let (ours, theirs) = (|id| key(&base.modules[id as usize]), |id| key(&test.modules[id as usize]));
+        let groups = pairing.groups(ours, theirs);
+        by_folders(base, test, &mut pairing, groups);
+        pairing.by_key(ours, theirs);
     }
     pairing
+}
+
+/// Pairs those of a group that lie in folders of one name, the more of these the sooner: plugins and Python's modules have
+/// names that say little.
+fn by_folders(base: &Profile, test: &Profile, pairing: &mut Pairing, groups: Vec<(Vec<u32>, Vec<u32>)>) {
+    for (ours, theirs) in groups {
+        if ours.len().saturating_mul(theirs.len()) > MOST_COMBINATIONS {
+            continue;
+        }
+        let mut compared = Vec::new();
+        for &ours in &ours {
+            let path = &base.modules[ours as usize].path;
+            let with = theirs.iter().map(|&theirs| {
+                (f64::from(folders_in_common(path, &test.modules[theirs as usize].path)), ours, theirs)
+            });
+            compared.extend(with.filter(|(common, ..)| *common > 0.0));
+        }
+        pairing.best_first(compared);
+    }
+}
+
+/// How many of the folders that two files lie in, from the innermost on, have one name.
+fn folders_in_common(ours: &[u8], theirs: &[u8]) -> u32 {
+    let [ours, theirs] = [ours, theirs].map(|path| path.rsplit(|byte| *byte == b'/').skip(1));
+    ours.zip(theirs).take_while(|(ours, theirs)| ours == theirs).count() as u32
 }
 
 type Key = (ModuleKind, Vec<u8>, Vec<u8>);
@@ -68,5 +97,19 @@ mod tests {
         assert_eq!(partners(&base, &test), [Some(2), Some(1), Some(0)]);
         assert_eq!(partners(&[module("/a", &[1])], &[module("/b", &[1])]), [Some(0)]);
         assert_eq!(partners(&[module("/a", &[1])], &[module("/b", &[2])]), [None]);
+    }
+
+    #[test]
+    fn libraries_of_one_name_are_known_by_their_folders() {
+        let of = |version: u8, folders: &[&str]| -> Vec<Module> {
+            let module = |folder: &&str| module(&format!("/v{version}/{folder}/plugin.so"), &[version]);
+            folders.iter().map(module).collect()
+        };
+        assert_eq!(partners(&of(1, &["z", "a", "m"]), &of(2, &["a", "m", "z"])), [Some(2), Some(0), Some(1)]);
+        assert_eq!(partners(&of(1, &["z", "a"]), &of(1, &["a", "z"])), [Some(1), Some(0)]);
+        // The folder of one was renamed, and another is new.
+        assert_eq!(partners(&of(1, &["z", "a"]), &of(2, &["a", "q"])), [Some(1), Some(0)]);
+        assert_eq!(partners(&of(1, &["z", "a"]), &of(2, &["a", "q", "m"])), [None, Some(0)]);
+        assert_eq!(partners(&of(1, &["a/lib", "b/lib"]), &of(2, &["b/lib", "a/lib"])), [Some(1), Some(0)]);
     }
 }

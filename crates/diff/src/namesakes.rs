@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use timewise_flow::{Analysis, Cost};
 
-/// More combinations of functions of one name are not compared with each other.
-const MOST_COMBINATIONS: usize = 10_000;
+/// More combinations of functions, or of modules, of one name are not compared with each other.
+pub const MOST_COMBINATIONS: usize = 10_000;
 
 /// One side, and what its routines cost.
 pub struct Side<'a> {
