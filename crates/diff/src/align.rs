@@ -6,9 +6,10 @@
 //! constants, and beginnings of blocks are drawn to each other. Long sequences are first cut at runs of
 //! instructions that occur once on each side (as patience diff does with lines), because the table grows with
 //! the product of the lengths. Where there is no such run, only alignments within a band around the straight way
-//! from corner to corner are looked at, so that the table grows with one length. Blocks that moved are found
-//! last: an alignment cannot cross itself.
+//! from corner to corner are looked at, so that the table grows with one length. Blocks that moved, and instructions
+//! that moved within a block, are found last: an alignment cannot cross itself.
 
+use crate::pairing::Pairing;
 use std::collections::HashMap;
 use timewise_isa::Shape;
 
@@ -51,6 +52,7 @@ pub fn align(base: &[Token], test: &[Token]) -> Alignment {
     let mut alignment = Alignment::default();
     between(base, test, (0, 0), &mut alignment);
     moved(base, test, &mut alignment.pairs);
+    moved_within(base, test, &mut alignment.pairs);
     alignment
 }
 
@@ -245,6 +247,52 @@ fn moved(base: &[Token], test: &[Token], pairs: &mut Vec<(usize, usize)>) {
     }
 }
 
+/// Adds instructions that stand elsewhere in a block of which others are in pairs, as compilers schedule them: taken for
+/// one that is gone and one that is new, what each took would count as a change of counts. They are the same if as many of
+/// their kind are left on both sides, of equal ones or of those that differ in operands.
+fn moved_within(base: &[Token], test: &[Token], pairs: &mut Vec<(usize, usize)>) {
+    let (ours, theirs) = (blocks(base), blocks(test));
+    let mut common: HashMap<(usize, usize), u32> = HashMap::new();
+    for (a, b) in &*pairs {
+        *common.entry((ours[*a], theirs[*b])).or_default() += 1;
+    }
+    let mut partners = Pairing::new(base.len(), test.len());
+    let compared = common.into_iter().map(|((ours, theirs), both)| (both.into(), ours as u32, theirs as u32));
+    partners.best_first(compared.collect());
+    let mut moved = Pairing::new(base.len(), test.len());
+    pairs.iter().for_each(|&(a, b)| moved.pair(a as u32, b as u32));
+    let begin = pairs.len();
+    let kinds: [fn(&Token) -> Kind; 2] =
+        [|token| (token.shape.loose, Some(token.shape.exact)), |token| (token.shape.loose, None)];
+    for kind in kinds {
+        // A block of TEST goes by its partner in BASE.
+        let groups = moved.groups(
+            |at| Some((ours[at as usize] as u32, kind(&base[at as usize]))),
+            |at| Some((partners.of_test(theirs[at as usize] as u32)?, kind(&test[at as usize]))),
+        );
+        for (ours, theirs) in groups.into_iter().filter(|(ours, theirs)| ours.len() == theirs.len()) {
+            for (ours, theirs) in ours.into_iter().zip(theirs) {
+                moved.pair(ours, theirs);
+                pairs.push((ours as usize, theirs as usize));
+            }
+        }
+    }
+    pairs[begin..].sort_unstable();
+}
+
+/// What an instruction is, with its operands or without.
+type Kind = (u64, Option<u64>);
+
+/// Where the block of each instruction begins.
+fn blocks(tokens: &[Token]) -> Vec<usize> {
+    let mut begin = 0;
+    let of = |(at, token): (usize, &Token)| {
+        begin = if token.begins_block { at } else { begin };
+        begin
+    };
+    tokens.iter().enumerate().map(of).collect()
+}
+
 /// Blocks of which no instruction is in a pair, and where each begins; nowhere if there are several.
 fn free_blocks(tokens: &[Token], free: &[bool]) -> HashMap<Vec<Shape>, Option<usize>> {
     let mut blocks: HashMap<Vec<Shape>, Option<usize>> = HashMap::new();
@@ -310,6 +358,15 @@ mod tests {
     fn blocks_that_moved_are_found() {
         assert_eq!(shown("s|abcd|efghi|t", "s|efghi|abcd|t"), "ss ee ff gg hh ii tt aa bb cc dd");
         assert_eq!(shown("s|ab|efghi|t", "s|efghi|ab|t"), "ss ee ff gg hh ii tt", "too short to tell");
+    }
+
+    #[test]
+    fn instructions_that_moved_within_a_block_are_found() {
+        assert_eq!(shown("s|abcdef|t", "s|bcdeaf|t"), "ss bb cc dd ee ff tt aa");
+        assert_eq!(shown("s|abcdef|t", "s|bcdeAf|t"), "ss bb cc dd ee ff tt aA");
+        assert_eq!(shown("s|abcdef|t", "s|bcdeAaf|t"), "ss bb cc dd ee ff tt aa");
+        assert_eq!(shown("s|abcdef|t", "s|bcdeAAf|t"), "ss bb cc dd ee ff tt", "which is it?");
+        assert_eq!(shown("s|abcdef|gh|t", "s|bcdef|gha|t"), "ss bb cc dd ee ff gg hh tt", "another block");
     }
 
     #[test]
