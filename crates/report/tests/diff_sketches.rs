@@ -4,7 +4,9 @@ use expect_test::{Expect, expect};
 use timewise_diff::{Comparison, Gate};
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::{ClockScope, Exit, Profile, RunKind};
+use timewise_profile::{
+    ClockScope, CodeVersion, Exit, InlinedCall, ModuleId, Offset, Place, Profile, RunKind,
+};
 use timewise_report::Style;
 use timewise_report::diff::{self, By, Grain};
 
@@ -95,6 +97,37 @@ fn functions_of_two_versions() {
             (in brackets: may be noise) · shares are of the time in BASE
         "#]],
     );
+}
+
+/// Clones of it have its name, and what was put in at most places is where it is.
+#[test]
+fn what_the_other_compiler_put_into_its_caller_is_where_it_is_now() {
+    let mut before = before();
+    let inlined = |offset, function: &str| InlinedCall {
+        place: Place { module: ModuleId(0), version: CodeVersion(0), offset: Offset(offset) },
+        depth: 0,
+        function: function.into(),
+        file: None,
+        line: 0,
+    };
+    before.inlined_calls = [(0x1002, "report"), (0x2003, "report.isra.0"), (0x2007, "report")]
+        .map(|(offset, function)| inlined(offset, function))
+        .to_vec();
+    let where_is = |base: &Profile, test: &Profile| {
+        let text = text(base, test, By::Code(Grain::Function));
+        let row = text.lines().find(|line| line.contains(" report ")).map(str::to_string);
+        row.and_then(|row| Some(row.split_once("report ")?.1.trim_start().to_string()))
+    };
+    assert_eq!(where_is(&before, &after()).as_deref(), Some("was in lookup"));
+    assert_eq!(where_is(&after(), &before).as_deref(), Some("now in lookup"));
+    let rows = |base: &Profile, test: &Profile| {
+        let json =
+            compared(base, test, |comparison| diff::json(comparison, By::Code(Grain::Function)).unwrap());
+        let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+        document["rows"].as_array().unwrap().iter().map(|row| row["inlined_into"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&before, &after()).iter().filter(|holder| *holder == "lookup").count(), 1);
+    assert!(rows(&before, &before).iter().all(serde_json::Value::is_null));
 }
 
 #[test]
@@ -339,11 +372,11 @@ fn rows_as_csv() {
     check(
         &csv,
         expect![[r#"
-            finding,status,base_module,base_function,base_offset,base_file,base_line,base_line_last,base_text,test_module,test_function,test_offset,test_file,test_line,test_line_last,test_text,base_instructions,test_instructions,base_time,test_time,time,time_low,time_high,time_certain,by_count,by_count_low,by_count_high,by_count_certain,by_cost,by_cost_low,by_cost_high,by_cost_certain
-            true,both,/bin/sketch,,,/src/table.c,11,,,/bin/sketch,,,/src/table.c,11,,,3001000,3301000,750000000,850000000,100000000,-355044804,576540740,0,75000000,50534315.8,111095550,38802565.2,25000000,-459176039,514551878,0
-            true,new,,,,,,,,/bin/sketch,,,/src/report.c,6,,,0,6000,0,37500000,37500000,24044066.9,56635330.9,17320994.7,37500000,24044066.9,56635330.9,17320994.7,0,0,0,0
-            false,both,/bin/sketch,,,/src/main.c,2,,,/bin/sketch,,,/src/main.c,2,,,2,2,175000000,175000000,0,-103035268,103035268,0,0,0,0,0,0,-103035268,103035268,0
-            false,both,/bin/sketch,,,/src/table.c,10,,,/bin/sketch,,,/src/table.c,10,,,1000,1000,0,0,0,-922219.864,922219.864,0,0,0,0,0,0,-922219.864,922219.864,0
+            finding,status,base_module,base_function,base_offset,base_file,base_line,base_line_last,base_text,test_module,test_function,test_offset,test_file,test_line,test_line_last,test_text,inlined_into,base_instructions,test_instructions,base_time,test_time,time,time_low,time_high,time_certain,by_count,by_count_low,by_count_high,by_count_certain,by_cost,by_cost_low,by_cost_high,by_cost_certain
+            true,both,/bin/sketch,,,/src/table.c,11,,,/bin/sketch,,,/src/table.c,11,,,,3001000,3301000,750000000,850000000,100000000,-355044804,576540740,0,75000000,50534315.8,111095550,38802565.2,25000000,-459176039,514551878,0
+            true,new,,,,,,,,/bin/sketch,,,/src/report.c,6,,,,0,6000,0,37500000,37500000,24044066.9,56635330.9,17320994.7,37500000,24044066.9,56635330.9,17320994.7,0,0,0,0
+            false,both,/bin/sketch,,,/src/main.c,2,,,/bin/sketch,,,/src/main.c,2,,,,2,2,175000000,175000000,0,-103035268,103035268,0,0,0,0,0,0,-103035268,103035268,0
+            false,both,/bin/sketch,,,/src/table.c,10,,,/bin/sketch,,,/src/table.c,10,,,,1000,1000,0,0,0,-922219.864,922219.864,0,0,0,0,0,0,-922219.864,922219.864,0
         "#]],
     );
 }

@@ -1,6 +1,7 @@
 //! `timewise diff`: what changed between two profiles, as text, JSON and CSV (`docs/diff.md`).
 
 mod fields;
+mod inlined;
 mod mix;
 mod modelled;
 mod rows;

@@ -2,11 +2,12 @@
 
 use super::Grain;
 use super::fields::ChangeFields;
+use super::inlined::Inlined;
 use super::things::Sites;
 use crate::site::Site;
 use serde::ser::{Serialize, Serializer};
 use timewise_diff::comparison::Row;
-use timewise_diff::{Both, Comparison};
+use timewise_diff::{Both, Comparison, Thing};
 
 /// All rows of a comparison. Of instructions there may be a million, so what a row is of is only looked up when that is
 /// shown.
@@ -14,12 +15,19 @@ pub struct Rows<'a> {
     /// Findings first.
     pub all: Vec<Row>,
     sites: Sites<'a>,
+    inlined_in_base: Inlined,
+    inlined_in_test: Inlined,
 }
 
 impl<'a> Rows<'a> {
     /// The rows of a comparison.
     pub fn new(comparison: &Comparison<'a>, by: Grain) -> Rows<'a> {
-        Rows { all: comparison.rows(by), sites: Sites::new(comparison) }
+        Rows {
+            all: comparison.rows(by),
+            sites: Sites::new(comparison),
+            inlined_in_base: Inlined::new(comparison.base),
+            inlined_in_test: Inlined::new(comparison.test),
+        }
     }
 
     /// What a row is on each side.
@@ -27,11 +35,27 @@ impl<'a> Rows<'a> {
         self.sites.of(row.what)
     }
 
+    /// Of a function of one side alone, the one that the other side's compiler put it into.
+    pub fn inlined_into(&self, row: &Row) -> Option<&str> {
+        if !matches!(row.what.base.or(row.what.test), Some(Thing::Function(_))) {
+            return None;
+        }
+        match self.what(row) {
+            Both { base: Some(base), test: None } => self.inlined_in_test.holder(&base.function),
+            Both { base: None, test: Some(test) } => self.inlined_in_base.holder(&test.function),
+            _ => None,
+        }
+    }
+
     /// What JSON and CSV tell of each row: what it is, and how it changed.
     pub fn fields(&self) -> impl Iterator<Item = (SiteFields, ChangeFields)> {
-        self.all
-            .iter()
-            .map(|row| (SiteFields::new(self.what(row), row.is_finding), ChangeFields::of(&row.change)))
+        self.all.iter().map(|row| {
+            let site = SiteFields {
+                inlined_into: self.inlined_into(row).map(str::to_string),
+                ..SiteFields::new(self.what(row), row.is_finding)
+            };
+            (site, ChangeFields::of(&row.change))
+        })
     }
 }
 
@@ -85,6 +109,8 @@ pub struct SiteFields {
     pub test_line_last: Option<u32>,
     /// Intel syntax in TEST.
     pub test_text: Option<String>,
+    /// Of a function that only one side has, the one that the other side's compiler put it into, if that was seen.
+    pub inlined_into: Option<String>,
 }
 
 impl SiteFields {
@@ -114,6 +140,7 @@ impl SiteFields {
             test_line: test.as_ref().and_then(|site| site.line),
             test_line_last: test.as_ref().and_then(|site| site.last_line),
             test_text: test.and_then(|site| site.text),
+            inlined_into: None,
         }
     }
 }

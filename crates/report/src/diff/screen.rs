@@ -230,7 +230,12 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
         cells.push(instructions.map_or(UNKNOWN.into(), counted));
         let what = rows.what(row);
         let only = if what.base.is_none() || what.test.is_none() { sampled(comparison) } else { "" };
-        cells.extend([name(by, &what), format!("{only}{}", place(by, &what))]);
+        let place = match rows.inlined_into(row) {
+            Some(holder) if what.base.is_some() => format!("now in {holder}"),
+            Some(holder) => format!("was in {holder}"),
+            None => format!("{only}{}", place(by, &what)),
+        };
+        cells.extend([name(by, &what), place]);
         table.row(Tone::Plain, cells);
     }
     table
