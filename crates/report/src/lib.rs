@@ -23,6 +23,7 @@
 
 mod abbreviate;
 pub mod annotate;
+mod apart;
 mod arrows;
 mod beside;
 mod branch;

@@ -1,5 +1,6 @@
 //! `timewise report`: one row for each function, loop, call, block, branch, path, instruction or line, costliest first.
 
+use crate::apart::{Label, tell_apart};
 use crate::figures::{self, Figures};
 use crate::labels;
 use crate::number::{count, duration, figure, percent, quantity};
@@ -159,9 +160,15 @@ fn functions(
     columns.extend([Column::number("calls"), Column::detail(&figures.per_call("instr/call"))]);
     columns.extend(figures.each_columns(&figures.per_call("a call")));
     columns.push(Column::detail("CPI, total"));
-    columns.extend([Column::function("function"), Column::place("where")]);
+    columns.extend([Column::function("function"), Column::place_in_function("where")]);
     let (mut table, all) = (Table::new(columns), rows.len());
-    for row in rows.take(limit) {
+    let rows: Vec<_> = rows.take(limit).collect();
+    let labels = rows.iter().map(|row| Label {
+        name: &row.of.function,
+        place: labels::declared(analysis, row.of.routine),
+        module: &row.of.module,
+    });
+    for (row, place) in rows.iter().zip(tell_apart(labels.collect())) {
         let calls = row.of.calls.unwrap_or(0);
         let mut cells = vec![figures.share_cell(&row.of.cost), figures.total_cell(&row.total)];
         cells.push(figures.cpi_cell(&row.of.cost));
@@ -171,7 +178,7 @@ fn functions(
             false => figures.each_cells(&row.of.cost, calls),
         });
         cells.push(figures.total_cpi_cell(&row.total));
-        cells.extend([row.of.function.clone(), labels::declared(analysis, row.of.routine)]);
+        cells.extend([row.of.function.clone(), place]);
         table.row(figures.tone(&row.of.cost), cells);
     }
     (table, all)
@@ -324,12 +331,21 @@ fn lines(analysis: &Analysis, figures: Figures, limit: usize) -> (Table, usize) 
     columns.extend([Column::number("instructions"), Column::place("line"), Column::name("module")]);
     let rows = rows::lines(analysis);
     let (mut table, all) = (Table::new(columns), rows.len());
-    for row in rows.take(limit) {
+    let rows: Vec<_> = rows.take(limit).collect();
+    let lines: Vec<String> = rows
+        .iter()
+        .map(|row| labels::line_or_module(Some(&row.of.file), Some(row.of.line), &row.of.module))
+        .collect();
+    let labels = rows.iter().zip(&lines).map(|(row, line)| Label {
+        name: line,
+        place: labels::file_name(&row.of.module).to_string(),
+        module: &row.of.module,
+    });
+    for ((row, line), module) in rows.iter().zip(&lines).zip(tell_apart(labels.collect())) {
         let mut cells =
             vec![figures.share_cell(&row.cost), figures.samples_cell(&row.cost), figures.cpi_cell(&row.cost)];
         cells.push(row.of.instructions.map_or(UNKNOWN.into(), count));
-        let place = labels::line_or_module(Some(&row.of.file), Some(row.of.line), &row.of.module);
-        cells.extend([place, labels::file_name(&row.of.module).to_string()]);
+        cells.extend([line.clone(), module]);
         table.row(figures.tone(&row.cost), cells);
     }
     (table, all)

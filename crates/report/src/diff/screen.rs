@@ -6,6 +6,7 @@ use super::verdict::uncompared;
 use super::waiting::Waits;
 use super::{By, Grain};
 use crate::abbreviate::in_sentence;
+use crate::apart::{Label, tell_apart};
 use crate::labels::file_name;
 use crate::listing::MUCH_WITHOUT_LINES;
 use crate::number::{any, count, duration, percent, quantity, samples};
@@ -220,7 +221,15 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
     columns.extend([Column::number("by cost"), Column::detail("95 %"), Column::number("instructions")]);
     columns.extend(what_and_where(by));
     let mut table = Table::new(columns);
-    for row in shown {
+    let what: Vec<_> = shown.iter().map(|row| rows.what(row)).collect();
+    let names: Vec<String> = what.iter().map(|what| name(by, what)).collect();
+    let labels = shown.iter().zip(&what).zip(&names).map(|((row, what), name)| Label {
+        name,
+        place: where_is(comparison, by, rows.inlined_into(row), what),
+        module: what.test.as_ref().or(what.base.as_ref()).map_or("", |site| &site.module),
+    });
+    let places = tell_apart(labels.collect());
+    for ((row, name), place) in shown.iter().zip(&names).zip(places) {
         let Change { time, by_count, by_cost, instructions, .. } = row.change;
         let mut cells = Vec::new();
         for part in [time, by_count, by_cost] {
@@ -228,17 +237,21 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
             cells.push(part.map_or(String::new(), |part| interval(&part, whole)));
         }
         cells.push(instructions.map_or(UNKNOWN.into(), counted));
-        let what = rows.what(row);
-        let only = if what.base.is_none() || what.test.is_none() { sampled(comparison) } else { "" };
-        let place = match rows.inlined_into(row) {
-            Some(holder) if what.base.is_some() => format!("now in {holder}"),
-            Some(holder) => format!("was in {holder}"),
-            None => format!("{only}{}", place(by, &what)),
-        };
-        cells.extend([name(by, &what), place]);
+        cells.extend([name.clone(), place]);
         table.row(Tone::Plain, cells);
     }
     table
+}
+
+/// Where a row is, or into which function the other side's compiler put it.
+fn where_is(comparison: &Comparison, by: Grain, inlined_into: Option<&str>, what: &Both<Site>) -> String {
+    let is_common = what.base.is_some() && what.test.is_some();
+    let only = if is_common { "" } else { sampled(comparison) };
+    match inlined_into {
+        Some(holder) if what.base.is_some() => format!("now in {holder}"),
+        Some(holder) => format!("was in {holder}"),
+        None => format!("{only}{}", place(by, what)),
+    }
 }
 
 /// Whether the time of some rows is divided, and that of others not.
