@@ -13,7 +13,7 @@
 //! - `things`: what rows are of;
 //! - `sums`, `parts`, `side`, [`noise`], `counts`, [`limits`], `change`: from samples and counts
 //!   to changes with their limits;
-//! - [`elapsed`], [`waiting`]: time that no CPU time shows;
+//! - [`elapsed`], [`waiting`], `waiters`: time that no CPU time shows;
 //! - `modelled`: changes of a modelled core's cycles, which have no noise where both sides are the same work;
 //! - `repeated`: whether two profiles of one side are of the same run;
 //! - [`comparison`]: all of it together, where reading starts;
@@ -46,6 +46,7 @@ mod side;
 mod similar;
 mod sums;
 mod things;
+mod waiters;
 pub mod waiting;
 
 pub use change::{Change, Difference, RunCounts};

@@ -11,6 +11,8 @@ use timewise_flow::{Analysis, InstructionId, RoutineId};
 /// All pairs; ids are those of the analyses.
 #[derive(Clone, Debug)]
 pub struct Matching {
+    /// Modules.
+    pub modules: Pairing,
     /// Routines.
     pub routines: Pairing,
     /// Executed instructions.
@@ -43,7 +45,7 @@ impl Matching {
             &Moves::new(base, test, &modules, &routines),
         );
         loops::pair_by_lines((base, &base_lines), (test, &test_lines), &lines, &routines, &mut loops);
-        Matching { routines, instructions, narrowed, loops, lines, base_lines, test_lines }
+        Matching { modules, routines, instructions, narrowed, loops, lines, base_lines, test_lines }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where threads waited in BASE and in TEST, which no CPU time shows: a lock that is held for longer, a slower disk.
 //!
-//! Waits are paired by the names of what waited and of what called it. How long they are is measured, not sampled: what
-//! is noise is how much runs differ by themselves. Several runs on a side tell it, row by row. One run tells only how long
+//! Waits are paired by what waited and what called it, functions as in all else. Of callers that only one side has it is not
+//! known which became which: one that is inlined now has its caller's name. How long waits are is measured, not sampled:
+//! what is noise is how much runs differ by themselves. Several runs on a side tell it, row by row. One run tells only how long
 //! single waits are, of which a few more or less are chance; with one on each side more than that is assumed.
 
 use crate::change::{Difference, difference};
@@ -10,12 +11,11 @@ use crate::limits::Spread;
 use crate::noise::{InRun, Noise, spreads};
 use crate::pairing::Both;
 use crate::sums::Sum;
-use std::collections::{BTreeMap, HashMap};
+use crate::waiters::{Code, Waiter, Waiters};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use timewise_flow::Analysis;
-use timewise_flow::names::Names;
-use timewise_flow::short_name::without_clones;
 use timewise_flow::waiting::{self, Culprit, Programs, culprit, frames, run_of};
-use timewise_profile::{Profile, Run, RunKind};
+use timewise_profile::{Profile, Run, RunKind, Wait};
 
 /// Standard deviation of how long threads wait in one place between runs, as a share of it, beyond that of the number of
 /// waits, where it could not be measured. Waits for a lock or for a queue follow from who comes first: those of equal runs
@@ -30,10 +30,11 @@ const WORTH_FINDING: f64 = 0.01;
 /// Where it was not counted how often a thread waited, it was looked at no more often than this, nanoseconds.
 const LOOKS_NS: f64 = 20e6;
 
-/// What waited under one name, all threads together, in an average run.
+/// What waited in one function for one caller, all threads together, in an average run. Callers that only one side has are
+/// one, if each side has some.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WaitingRow {
-    /// Where it waited longest of all places of that name; `None` outside all known code.
+    /// Where it waited longest of all places; `None` outside all known code.
     pub place: Both<Option<Culprit>>,
     /// In BASE.
     pub base: Waited,
@@ -65,7 +66,12 @@ impl Comparison<'_> {
         if !self.knows_waiting() {
             return Vec::new();
         }
-        let [mut base, mut test] = [self.base, self.test].map(|analysis| Side::new(analysis.profile));
+        let waiters = Waiters::new(self);
+        let [ours, theirs] = [self.base.profile, self.test.profile];
+        let have_callers = has_callers(ours) && has_callers(theirs);
+        let mut base = Side::new(ours, have_callers, |found| waiters.in_base(found));
+        let mut test = Side::new(theirs, have_callers, |found| waiters.in_test(found));
+        join_lone(&mut base, &mut test);
         let mut keys: Vec<Key> = base.rows.keys().chain(test.rows.keys()).cloned().collect();
         keys.sort();
         keys.dedup();
@@ -104,8 +110,32 @@ pub fn knows_waiting(analysis: &Analysis) -> bool {
     runs.peek().is_some() && !runs.any(Run::is_imported)
 }
 
-/// What waited, and what called it: names, so that the same is found in another build.
-type Key = Option<(String, Option<String>)>;
+/// Whether callers are known of what waited; nothing else is, if none were asked for.
+fn has_callers(profile: &Profile) -> bool {
+    profile.waits.is_empty() || profile.waits.iter().any(|wait| wait.stack.is_some())
+}
+
+/// What waited; `None` outside all known code.
+type Key = Option<Waiter>;
+
+/// Makes one row of all waits in a function whose callers only one side has, if each side has some.
+fn join_lone(base: &mut Side, test: &mut Side) {
+    let lone = |side: &Side, other: &Side| {
+        let keys = side.rows.keys().flatten().filter(|key| !other.rows.contains_key(&Some((*key).clone())));
+        keys.cloned().collect::<Vec<Waiter>>()
+    };
+    let (ours, theirs) = (lone(base, test), lone(test, base));
+    let heads: HashMap<Code, Waiter> =
+        ours.iter().rev().map(|key| (key.callee.clone(), key.clone())).collect();
+    let are_met: HashSet<Code> = theirs.iter().map(|key| key.callee.clone()).collect();
+    for (side, keys) in [(base, ours), (test, theirs)] {
+        for key in keys.into_iter().filter(|key| are_met.contains(&key.callee)) {
+            if let Some(head) = heads.get(&key.callee) {
+                side.rename(Some(key), Some(head.clone()));
+            }
+        }
+    }
+}
 
 /// The waiting of one side.
 struct Side {
@@ -126,8 +156,24 @@ struct Alike {
     places: HashMap<Culprit, u64>,
 }
 
+impl Alike {
+    /// None in so many runs.
+    fn nothing(runs: usize) -> Alike {
+        Alike { of_runs: vec![0.0; runs], times: Some(0), squares: 0.0, places: HashMap::new() }
+    }
+
+    fn join(&mut self, other: Alike) {
+        self.of_runs.iter_mut().zip(other.of_runs).for_each(|(sum, more)| *sum += more);
+        self.times = self.times.zip(other.times).map(|(one, more)| one.saturating_add(more));
+        self.squares += other.squares;
+        // Keys share no place.
+        self.places.extend(other.places);
+    }
+}
+
 impl Side {
-    fn new(profile: &Profile) -> Side {
+    /// Without callers the innermost function is what waits.
+    fn new(profile: &Profile, have_callers: bool, waiter: impl Fn(Culprit) -> Waiter) -> Side {
         let mut runs = 0;
         let number = |run: &Run| {
             (run.kind == RunKind::Sampling).then(|| {
@@ -137,29 +183,35 @@ impl Side {
         };
         let numbers: Vec<Option<usize>> = profile.runs.iter().map(number).collect();
         let mut side = Side { numbers, runs, rows: BTreeMap::new() };
-        let (names, programs) = (Names::of(profile), Programs::of(profile));
-        let name = |place| without_clones(&names.of_place(place)).to_string();
-        let mut known: HashMap<_, Option<Culprit>> = HashMap::new();
+        let programs = Programs::of(profile);
+        let find = |wait: &Wait| {
+            let stack = wait.stack.filter(|_| have_callers);
+            let found = culprit(profile, &programs, &frames(profile, wait.place, stack));
+            (found, found.map(&waiter))
+        };
+        let mut known: HashMap<_, (Option<Culprit>, Key)> = HashMap::new();
         for wait in &profile.waits {
             let Some(run) = side.numbers[run_of(profile, wait.thread).index()] else { continue };
-            let found = *known
-                .entry((wait.place, wait.stack))
-                .or_insert_with(|| culprit(profile, &programs, &frames(profile, wait.place, wait.stack)));
-            let key = found.map(|found| (name(found.place), found.caller.map(name)));
-            let nothing =
-                || Alike { of_runs: vec![0.0; runs], times: Some(0), squares: 0.0, places: HashMap::new() };
-            let alike = side.rows.entry(key).or_insert_with(nothing);
+            let (found, key) = known.entry((wait.place, wait.stack)).or_insert_with(|| find(wait));
+            let alike = side.rows.entry(key.clone()).or_insert_with(|| Alike::nothing(runs));
             let duration_ns = wait.duration_ns as f64;
             alike.of_runs[run] += duration_ns;
             let waits = wait.times.map_or(duration_ns / LOOKS_NS, |times| times as f64);
             alike.squares += duration_ns.powi(2) / waits.max(1.0);
             alike.times = alike.times.zip(wait.times).map(|(one, more)| one.saturating_add(more));
-            if let Some(found) = found {
+            if let Some(found) = *found {
                 let at_place = alike.places.entry(found).or_default();
                 *at_place = at_place.saturating_add(wait.duration_ns);
             }
         }
         side
+    }
+
+    /// Takes waits of one key for those of another.
+    fn rename(&mut self, key: Key, other: Key) {
+        if let Some(alike) = self.rows.remove(&key) {
+            self.rows.entry(other).or_insert_with(|| Alike::nothing(self.runs)).join(alike);
+        }
     }
 
     fn in_runs(&self, keys: &[Key]) -> Vec<Vec<InRun>> {

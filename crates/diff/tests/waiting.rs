@@ -57,6 +57,29 @@ fn told(comparison: &Comparison, row: &WaitingRow) -> (String, f64, f64, bool) {
     (names.of_place(place.place) + &caller, ms(row.base), ms(row.test), row.is_finding)
 }
 
+/// Without names of its own code, but of the library's `lock`: a function at `at` that calls it and waits for so many ms,
+/// and its caller.
+fn stripped(at: u64, ms: u64) -> Profile {
+    let mut profile = program(
+        1_100_000_000,
+        &format!(
+            "function a at {at} size 0x20
+             block first at {at} runs 1 code 53 e800000000
+             block second at {} runs 1 code 4889c3 5b c3
+             edge first -> second return 1
+             wait 0x3002 1 {} {}",
+            at + 6,
+            ms * 1_000_000,
+            at + 6
+        ),
+    );
+    profile.functions.retain(|function| function.name != "main");
+    for function in profile.functions.iter_mut().filter(|function| function.name == "a") {
+        (function.name, function.symbol) = (format!("sketch+{at:#x}"), String::new());
+    }
+    profile
+}
+
 /// So many waits of `lock`, called from `main`, of so many ms in all.
 fn locked(times: u64, ms: u64) -> String {
     format!("wait 0x3002 {times} {} 0x1006", ms * 1_000_000)
@@ -142,4 +165,62 @@ fn what_is_not_known_is_not_compared() {
     compared(&[plain()], &[imported], |comparison| {
         assert!(!comparison.knows_waiting() && comparison.waiting().is_empty());
     });
+}
+
+#[test]
+fn functions_that_moved_wait_as_they_did() {
+    let runs = |at, ms: [u64; 2]| ms.map(|ms| stripped(at, ms));
+    compared(&runs(0x1000, [400, 401]), &runs(0x1010, [400, 401]), |comparison| {
+        let rows = comparison.waiting();
+        assert_eq!(rows.len(), 1);
+        assert_eq!(told(comparison, &rows[0]), ("lock < sketch+0x1010".into(), 400.5, 400.5, false));
+        let base = rows[0].place.base.unwrap().unwrap();
+        assert_eq!(Names::of(comparison.base.profile).of_place(base.caller.unwrap()), "sketch+0x1000");
+    });
+    compared(&runs(0x1000, [400, 401]), &runs(0x1010, [900, 901]), |comparison| {
+        assert_eq!(
+            told(comparison, &comparison.waiting()[0]),
+            ("lock < sketch+0x1010".into(), 400.5, 900.5, true)
+        );
+    });
+}
+
+/// Two runs in which `lock` waits for so many ms for each of these callers: `main` at 0x1000, `work` at 0x2000.
+fn called_from(callers: &[(u64, u64)]) -> [Profile; 2] {
+    let wait = |(at, ms): &(u64, u64)| format!("wait 0x3002 1 {} {}\n", ms * 1_000_000, at + 6);
+    let waits: String = callers.iter().map(wait).collect();
+    [(); 2].map(|()| program(1_100_000_000, &waits))
+}
+
+#[test]
+fn callers_that_only_one_side_has_are_not_told_apart() {
+    let told = |base: &[(u64, u64)], test: &[(u64, u64)]| {
+        compared(&called_from(base), &called_from(test), |comparison| {
+            let mut rows: Vec<_> = comparison.waiting().iter().map(|row| told(comparison, row)).collect();
+            rows.sort_by(|a, b| a.0.cmp(&b.0));
+            rows
+        })
+    };
+    let (main, work) = (0x1000, 0x2000);
+    // What was called is inlined now.
+    assert_eq!(told(&[(work, 400)], &[(main, 400)]), [("lock < main".into(), 400.0, 400.0, false)]);
+    assert_eq!(told(&[(work, 400)], &[(main, 900)]), [("lock < main".into(), 400.0, 900.0, true)]);
+    // A caller more is one.
+    assert_eq!(
+        told(&[(main, 400)], &[(main, 400), (work, 500)]),
+        [("lock < main".into(), 400.0, 400.0, false), ("lock < work".into(), 0.0, 500.0, true)]
+    );
+}
+
+#[test]
+fn where_one_side_has_no_callers_none_are_compared() {
+    let alone = [(); 2].map(|()| program(1_100_000_000, "wait 0x3002 1 400000000"));
+    for (base, test) in
+        [(called_from(&[(0x1000, 400)]), alone.clone()), (alone, called_from(&[(0x1000, 400)]))]
+    {
+        compared(&base, &test, |comparison| {
+            let rows: Vec<_> = comparison.waiting().iter().map(|row| told(comparison, row)).collect();
+            assert_eq!(rows, [("lock".into(), 400.0, 400.0, false)]);
+        });
+    }
 }

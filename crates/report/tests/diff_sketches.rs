@@ -355,11 +355,16 @@ fn what_waits_longer_is_told_beside_the_code() {
             &diff::culprit(comparison, &gate).unwrap(),
             expect!["lookup < main table.c:11 waits 3.00 s, before 5.00 ms"],
         );
+        let otherwise = launched(4_000_000_000, "wait 0x2003 600 3000000000 0x200e");
+        check(
+            &compared(&base, &otherwise, |comparison| diff::culprit(comparison, &gate).unwrap()),
+            expect!["lookup < lookup table.c:11 (BASE: < main table.c:11) waits 3.00 s, before 5.00 ms"],
+        );
         check(
             &diff::csv(comparison, By::Waiting).unwrap(),
             expect![[r#"
-                finding,status,function,caller,base_file,base_line,test_file,test_line,base_times,test_times,base_waiting,test_waiting,waiting,waiting_low,waiting_high,waiting_certain
-                true,both,lookup,main,/src/table.c,11,/src/table.c,11,500,600,5000000,3000000000,2995000000,1106213330,7994013560,660319622
+                finding,status,function,caller,base_function,base_caller,base_file,base_line,test_file,test_line,base_times,test_times,base_waiting,test_waiting,waiting,waiting_low,waiting_high,waiting_certain
+                true,both,lookup,main,lookup,main,/src/table.c,11,/src/table.c,11,500,600,5000000,3000000000,2995000000,1106213330,7994013560,660319622
             "#]],
         );
     });

@@ -6,7 +6,7 @@ use crate::style::{Style, Tone};
 use crate::table::{Column, Table, UNKNOWN};
 use serde::Serialize;
 use timewise_diff::waiting::Waited;
-use timewise_diff::{Comparison, WaitingRow};
+use timewise_diff::{Both, Comparison, WaitingRow};
 use timewise_flow::names::Names;
 use timewise_flow::waiting::Culprit;
 use timewise_profile::Profile;
@@ -37,10 +37,14 @@ pub struct WaitingFields {
     finding: bool,
     /// `both`, `new` (only TEST waited so) or `gone` (only BASE did).
     status: &'static str,
-    /// What waits.
+    /// What waits in TEST, or in BASE if only that waited so.
     function: String,
     /// The function that called it; null if there is none.
     caller: Option<String>,
+    /// What waits in BASE; null if nothing did.
+    base_function: Option<String>,
+    /// The function that called it there.
+    base_caller: Option<String>,
     /// The line of that call in BASE, or of what waits itself; null if not known.
     base_file: Option<String>,
     /// Its line.
@@ -100,6 +104,8 @@ impl<'a> Waits<'a> {
             base.as_ref().map_or((None, None), |ends| (ends.file.clone(), ends.line));
         let (test_file, test_line) =
             test.as_ref().map_or((None, None), |ends| (ends.file.clone(), ends.line));
+        let (base_function, base_caller) =
+            base.as_ref().map_or((None, None), |ends| (Some(ends.function.clone()), ends.caller.clone()));
         let Ends { function, caller, .. } = test.or(base).unwrap_or_default();
         let change = row.change.estimate();
         WaitingFields {
@@ -107,6 +113,8 @@ impl<'a> Waits<'a> {
             status,
             function,
             caller,
+            base_function,
+            base_caller,
             base_file,
             base_line,
             test_file,
@@ -122,11 +130,20 @@ impl<'a> Waits<'a> {
         }
     }
 
-    /// What a row is called: by its place in TEST, or in BASE if only that waited so.
+    /// What a row is called: by its place in TEST, and by that in BASE where only that waited so, or under other names.
     fn title(&self, row: &WaitingRow) -> String {
-        let in_base = || row.place.base.map(|at| self.base.ends(at));
-        let ends = row.place.test.map(|at| self.test.ends(at)).or_else(in_base);
-        ends.unwrap_or_default().title()
+        let Both { base, test } = row.place.map(|at| self.base.ends(at), |at| self.test.ends(at));
+        let (Some(base), Some(test)) = (&base, &test) else {
+            return test.or(base).unwrap_or_default().title();
+        };
+        let was = base.title();
+        match (base.function == test.function, base.caller == test.caller) {
+            (true, true) => test.title(),
+            (true, false) if base.caller.is_some() => {
+                format!("{} (BASE:{})", test.title(), &was[base.function.len()..])
+            }
+            _ => format!("{} (BASE: {was})", test.title()),
+        }
     }
 
     /// What waits longest that is certain to wait longer than in BASE, in a few words.
