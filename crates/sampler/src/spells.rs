@@ -2,8 +2,8 @@
 //! back.
 //!
 //! Where a thread's waits are too many for each to have its stack, those without one are divided among the places of
-//! its other waits that lasted about as long. So the sum is exact in any case, and the division is as soon as every
-//! wait has its place.
+//! its other waits that lasted about as long, and stay without a place where it has none of those. So the sum is exact in any
+//! case, and the division is as soon as every wait has its place.
 
 use crate::record::RawSample;
 use crate::waits::{At, Waits};
@@ -16,6 +16,8 @@ pub struct Spells {
     threads: HashMap<ThreadId, Thread>,
     /// How much of the waiting was divided among places.
     pub divided_ns: u64,
+    /// How much has no place, as no other wait of its thread that lasted as long has one.
+    pub placeless_ns: u64,
 }
 
 #[derive(Debug, Default)]
@@ -105,8 +107,13 @@ impl Spells {
         for Alike { placed_ns, unplaced, unplaced_ns } in
             classes.into_values().filter(|alike| alike.unplaced > 0)
         {
-            self.divided_ns += unplaced_ns;
             let parts = in_proportion(placed_ns);
+            if parts.is_empty() {
+                self.placeless_ns += unplaced_ns;
+                waits.add(thread, At::default(), Some(unplaced), unplaced_ns);
+                continue;
+            }
+            self.divided_ns += unplaced_ns;
             let (times, parts_ns) = (divided(unplaced, &parts), divided(unplaced_ns, &parts));
             for ((&(at, _), times), part_ns) in parts.iter().zip(times).zip(parts_ns) {
                 waits.add(thread, at, Some(times), part_ns);
@@ -129,17 +136,14 @@ impl Spells {
 /// Places of a thread's waits of one class at most; what goes beyond does not take part in the division.
 const MOST_PLACES: usize = 1000;
 
-/// The share of each place, the largest last; no known place has all where there are none.
+/// The share of each place, the largest last.
 fn in_proportion(placed_ns: HashMap<At, u64>) -> Vec<(At, f64)> {
     let whole: f64 = placed_ns.values().map(|&part| part as f64).sum();
     let share = |(at, part_ns)| (at, part_ns as f64 / whole);
     let mut shares: Vec<(At, f64)> = placed_ns.into_iter().filter(|&(_, part)| part > 0).map(share).collect();
     // Who comes last must not depend on the order of a hash map.
     shares.sort_by(|(at, one), (there, other)| one.total_cmp(other).then(at.cmp(there)));
-    match shares.is_empty() {
-        true => vec![(At::default(), 1.0)],
-        false => shares,
-    }
+    shares
 }
 
 /// A sum by shares; the last gets what rounding leaves.
@@ -215,7 +219,7 @@ mod tests {
     fn places_of_no_wait_are_unknown_and_sums_exact_all_the_same() {
         let (spells, rows) = waited([(None, 500), (None, 30), (Some(1), 20), (Some(2), 31)]);
         assert_eq!(rows, [(0, Some(1), 500), (2, Some(2), 31 + 19), (1, Some(1), 20 + 11)]);
-        assert_eq!(spells.divided_ns, 530);
+        assert_eq!((spells.placeless_ns, spells.divided_ns), (500, 30));
     }
 
     #[test]

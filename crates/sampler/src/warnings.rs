@@ -3,6 +3,7 @@
 use crate::collector::Collector;
 use crate::options::LARGEST_STACK;
 use crate::refusal::Refusal;
+use crate::spells::Spells;
 use std::collections::BTreeSet;
 use timewise_callers::stacks_left_out;
 use timewise_profile::{CallStackMethod, ClockScope, Profile, Run, RunId};
@@ -22,8 +23,6 @@ const NOTABLE_WAITING: f64 = 0.05;
 pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Vec<String> {
     let mut warnings = Vec::new();
     let waited_ns = collector.waits.total_ns();
-    let divided_ns = collector.spells.divided_ns;
-    let notable = |part_ns: u64, whole_ns: u64| part_ns as f64 > NOTABLE_WAITING * whole_ns as f64;
     if let Some(why) = looks
         && notable(waited_ns, waited_ns.saturating_add(run.user_ns + run.kernel_ns))
     {
@@ -39,13 +38,8 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
             100.0 * collector.unseen_wait_ns as f64 / waited_ns as f64
         ));
     }
-    if notable(divided_ns, waited_ns) {
-        warnings.push(format!(
-            "threads waited too often for every stack to be taken: {:.0} % of the waiting is divided among the \
-             places of other waits that lasted as long",
-            100.0 * divided_ns as f64 / waited_ns as f64
-        ));
-    }
+    let Spells { divided_ns, placeless_ns, .. } = collector.spells;
+    warnings.extend(of_missing_stacks(divided_ns, placeless_ns, waited_ns));
     if collector.unseen > 0 {
         warnings.push(format!(
             "{} records of threads that began or ceased to wait were lost: there may have been more waiting",
@@ -53,6 +47,25 @@ pub fn of_waits(run: &Run, collector: &Collector, looks: Option<&Refusal>) -> Ve
         ));
     }
     warnings
+}
+
+/// Whether a part of the waiting is worth a word.
+fn notable(part_ns: u64, whole_ns: u64) -> bool {
+    part_ns as f64 > NOTABLE_WAITING * whole_ns as f64
+}
+
+/// What became of waits that were too many for each to have its stack.
+fn of_missing_stacks(divided_ns: u64, placeless_ns: u64, waited_ns: u64) -> Option<String> {
+    let parts = [
+        (divided_ns, "is divided among the places of a thread's other waits that lasted as long"),
+        (placeless_ns, "has no known place, as no other wait of its thread that lasted as long has one"),
+    ];
+    let told = parts.into_iter().filter(|(part_ns, _)| notable(*part_ns, waited_ns));
+    let told = told.map(|(part_ns, what)| {
+        format!("{:.0} % of the waiting {what}", 100.0 * part_ns as f64 / waited_ns as f64)
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    (!told.is_empty()).then(|| format!("threads waited too often for every stack to be taken: {told}"))
 }
 
 /// The profile of one run, with a warning before all others if its samples stand for another time than the program
@@ -178,6 +191,24 @@ fn of_unreadable(paths: BTreeSet<&[u8]>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn waits_without_a_place_are_not_said_to_be_divided() {
+        let told =
+            |divided_ns, placeless_ns| of_missing_stacks(divided_ns, placeless_ns, 1000).unwrap_or_default();
+        assert_eq!(told(50, 50), "");
+        assert_eq!(
+            told(0, 880),
+            "threads waited too often for every stack to be taken: 88 % of the waiting has no known place, as no other wait \
+             of its thread that lasted as long has one"
+        );
+        assert_eq!(
+            told(400, 100),
+            "threads waited too often for every stack to be taken: 40 % of the waiting is divided among the places of a \
+             thread's other waits that lasted as long, 10 % of the waiting has no known place, as no other wait of its \
+             thread that lasted as long has one"
+        );
+    }
 
     #[test]
     fn files_that_cannot_be_read_are_one_line() {
