@@ -118,8 +118,11 @@ impl RunCounts {
             ],
             // What the number of all samples owes to chance is in the noise.
             Noise::Measured(_) => [
-                of_parts(at_test, &[all_base, base.grown, base.shrunk, base.gone]),
-                of_parts(kept, &[all_test, test.new]),
+                Sum {
+                    missing: base.kept.missing,
+                    ..of_parts(at_test, &[all_base, base.grown, base.shrunk, base.gone])
+                },
+                Sum { missing: test.kept.missing, ..of_parts(kept, &[all_test, test.new]) },
             ],
         };
         vec![self.plus(false, test), self.minus(true, base)]
@@ -130,7 +133,7 @@ impl RunCounts {
 fn of_parts(amount: f64, parts: &[Sum]) -> Sum {
     let squares = parts.iter().map(|part| part.squares).sum();
     let split = parts.iter().map(|part| part.split).sum();
-    Sum { amount, squares, split, unseen: 0.0 }
+    Sum { amount, squares, split, ..Sum::default() }
 }
 
 /// An amount of what is kept, and of what of the whole is on code that was not counted.
@@ -186,7 +189,7 @@ mod tests {
     /// Of one run on each side, what each sample stands for is scaled by how much more often its code runs.
     #[test]
     fn of_single_runs_samples_at_the_new_count_are_uncertain() {
-        let seen = |amount, squares| Sum { amount, squares, split: 0.0, unseen: 1.0 };
+        let seen = |amount, squares| Sum { amount, squares, split: 0.0, unseen: 1.0, missing: 0.0 };
         let base = BaseSums {
             all: seen(100.0, 100.0),
             kept: seen(200.0, 400.0),
@@ -206,7 +209,7 @@ mod tests {
     /// Only what was seen in samples of code that ran more often is uncertain beside that.
     #[test]
     fn of_the_whole_only_what_changed_in_count_is_sampled() {
-        let sampled = Sum { amount: 50.0, squares: 25.0, split: 0.0, unseen: 0.5 };
+        let sampled = Sum { amount: 50.0, squares: 25.0, split: 0.0, unseen: 0.5, missing: 0.0 };
         let runs = RunCounts { base: 1, test: 1 };
         let none = Spread { variance: 0.0, freedom: f64::INFINITY };
         let width = |base: BaseSums| {

@@ -51,7 +51,7 @@ impl Comparison<'_> {
             [&base, &test].map(|runs| runs.iter().map(|run| run[0].amount).sum::<f64>() / runs.len() as f64);
         let sum = |amount: f64, runs: usize| {
             let squares = amount * tick_ns / runs as f64;
-            Sum { amount, squares, split: 0.0, unseen: tick_ns / runs as f64 }
+            Sum { amount, squares, unseen: tick_ns / runs as f64, ..Sum::default() }
         };
         let terms = self.runs().time(sum(base_ns, base.len()), sum(test_ns, test.len()));
         let change = difference(&terms, spread, &[], &levels(1, &[spread], &[]));

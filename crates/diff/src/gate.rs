@@ -119,6 +119,12 @@ pub enum GateError {
          the whole program alone: simulate all, --instructions 0"
     )]
     UnequalWindows,
+    /// Of a side so many samples were lost that its time is not known.
+    #[error(
+        "{0} is not known, as samples of {1} % of {2}'s time were lost: record that anew with a lower --frequency, or on a \
+         quieter machine; judge cpu-time or instructions"
+    )]
+    SamplesLost(Metric, u8, &'static str),
     /// TEST did not end as BASE did.
     #[error(transparent)]
     EndedOtherwise(#[from] EndedOtherwise),
@@ -206,14 +212,14 @@ impl Gate {
             (Metric::ModelledCycles, _) => self.modelled(comparison)?,
             (Metric::Elapsed, _) => self.passed(comparison.elapsed())?,
             (Metric::CpuTime, _) => self.passed(comparison.cpu_time())?,
-            (_, None) => vec![self.growth(&comparison.whole(), comparison.noise)?],
+            (_, None) => vec![self.growth(comparison, &comparison.whole())?],
             (_, Some(name)) => {
                 let named = Named::new(comparison, name);
                 let rows = comparison
                     .rows(Grain::Function)
                     .into_iter()
                     .filter(|row| named.holds(comparison, row.what));
-                rows.map(|row| self.growth(&row.change, comparison.noise)).collect::<Result<_, _>>()?
+                rows.map(|row| self.growth(comparison, &row.change)).collect::<Result<_, _>>()?
             }
         };
         let worst = verdicts.into_iter().max_by(|a, b| a.growth.low.total_cmp(&b.growth.low));
@@ -226,13 +232,28 @@ impl Gate {
         Ok(vec![self.verdict(passed.base_ns, Grown::of(passed.change, passed.noise))])
     }
 
-    fn growth(&self, change: &Change, noise: Noise) -> Result<Verdict, GateError> {
+    fn growth(&self, comparison: &Comparison, change: &Change) -> Result<Verdict, GateError> {
         let why = match (self.metric, change.amounts, change.instructions) {
             (Metric::TimeByCount, Some(_), Some(_)) => GateError::NotDivided(self.metric),
             _ => GateError::NotMeasured(self.metric),
         };
-        let (old, grown) = self.grown(change, noise).ok_or(why)?;
+        let (old, grown) = self.grown(change, comparison.noise).ok_or(why)?;
+        if self.metric != Metric::Instructions {
+            self.need_samples(comparison)?;
+        }
         Ok(self.verdict(old, grown))
+    }
+
+    /// That of neither side too many samples were lost. Limits hold what is missing, but a condition that holds because they
+    /// are so wide would seem to be met.
+    fn need_samples(&self, comparison: &Comparison) -> Result<(), GateError> {
+        for (side, analysis) in [("BASE", comparison.base), ("TEST", comparison.test)] {
+            if analysis.quality.lost_too_much() {
+                let percent = (100.0 * analysis.quality.missing_share).round() as u8;
+                return Err(GateError::SamplesLost(self.metric, percent, side));
+            }
+        }
+        Ok(())
     }
 
     fn verdict(&self, old: f64, grown: Grown) -> Verdict {

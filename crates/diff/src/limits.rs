@@ -121,6 +121,8 @@ pub struct Interval {
     pub added_sampling: f64,
     /// As much as what was subtracted may be: its upper limit.
     pub most_subtracted: f64,
+    /// Time of lost samples that may be missing from what was subtracted.
+    pub missing: f64,
 }
 
 impl Interval {
@@ -146,9 +148,9 @@ impl Interval {
         let of_added = |variance: f64| if self.added > 0.0 { variance / self.added } else { 0.0 };
         let noise = of_added(of_added(self.added_noise));
         let sampling = of_added(self.added_sampling);
-        let rest = ((value - low).powi(2) - self.added_noise - self.added_sampling).max(0.0);
+        let rest = ((value - low - self.missing).powi(2) - self.added_noise - self.added_sampling).max(0.0);
         // What must be added, x, solves (x - clear)² = rest + sampling x + noise x².
-        let clear = limit - value + self.added;
+        let clear = limit - value + self.added + self.missing;
         let slope = 1.0 - noise;
         if slope <= 0.0 {
             return f64::INFINITY;
@@ -171,6 +173,8 @@ pub fn limits(terms: &[Term], spread: Spread, apart: &[Deviation], quantiles: &Q
     let (mut value, mut below, mut above) = (0.0, apart, apart);
     let (mut added, mut added_noise, mut added_sampling) = (0.0, 0.0, 0.0);
     let (mut subtracted, mut subtracted_up) = (0.0, 0.0);
+    // Lost samples are no chance: where they were is not known, but all of them only add.
+    let (mut missing, mut missing_of_added) = (0.0, 0.0);
     for Term { sum, is_negative, .. } in terms {
         let (low, high) = match sum.is_sampled() {
             true => weighted_poisson_beyond(sum.amount, sum.squares, sum.unseen, quantiles.level.tail),
@@ -182,9 +186,11 @@ pub fn limits(terms: &[Term], spread: Spread, apart: &[Deviation], quantiles: &Q
         if *is_negative {
             subtracted += sum.amount;
             subtracted_up += up;
+            missing += sum.missing;
         } else {
             added += sum.amount;
             added_sampling += down;
+            missing_of_added += sum.missing;
         }
         let (sign, down, up) = if *is_negative { (-1.0, up, down) } else { (1.0, down, up) };
         value += sign * sum.amount;
@@ -207,12 +213,17 @@ pub fn limits(terms: &[Term], spread: Spread, apart: &[Deviation], quantiles: &Q
         }
     }
     Interval {
-        estimate: Estimate { value, low: value - below.sqrt(), high: value + above.sqrt() },
+        estimate: Estimate {
+            value,
+            low: value - below.sqrt() - missing,
+            high: value + above.sqrt() + missing_of_added,
+        },
         confidence: quantiles.level.confidence(),
         added,
         added_noise,
         added_sampling,
-        most_subtracted: subtracted + subtracted_up.sqrt(),
+        most_subtracted: subtracted + subtracted_up.sqrt() + missing,
+        missing,
     }
 }
 
@@ -228,7 +239,7 @@ mod tests {
 
     fn term(samples: f64, is_negative: bool) -> Term {
         Term {
-            sum: Sum { amount: samples, squares: samples, split: 0.0, unseen: 1.0 },
+            sum: Sum { amount: samples, squares: samples, unseen: 1.0, ..Sum::default() },
             is_negative,
             is_of_base: is_negative,
             runs: 1,
@@ -260,6 +271,21 @@ mod tests {
         assert!((got.low - 4.795).abs() < 0.01 && (got.high - 18.390).abs() < 0.01, "{got:?}");
         let got = limits(&[term(10.0, true)], KNOWN, &[], &shown()).estimate;
         assert!((got.low + 18.390).abs() < 0.01 && (got.high + 4.795).abs() < 0.01, "{got:?}");
+    }
+
+    #[test]
+    fn lost_samples_only_add() {
+        let of = |missing: f64, is_negative| {
+            let Term { sum, .. } = term(10.0, is_negative);
+            let term = Term { sum: Sum { missing, ..sum }, ..term(10.0, is_negative) };
+            limits(&[term], KNOWN, &[], &shown())
+        };
+        let [all, some] = [0.0, 3.0].map(|missing| of(missing, false).estimate);
+        assert_eq!((some.low, some.high), (all.low, all.high + 3.0));
+        let [all, some] = [0.0, 3.0].map(|missing| of(missing, true));
+        assert_eq!(some.estimate.high, all.estimate.high);
+        assert_eq!(some.estimate.low, all.estimate.low - 3.0);
+        assert!((some.least_seen(2.0) - all.least_seen(2.0) - 3.0).abs() < 1e-9);
     }
 
     #[test]

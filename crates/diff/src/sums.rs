@@ -16,6 +16,8 @@ pub struct Sum {
     pub split: f64,
     /// What one more sample would stand for; 0 where there is no code that it could fall on.
     pub unseen: f64,
+    /// Time of lost samples, scaled, all of which may belong to this sum.
+    pub missing: f64,
 }
 
 impl Sum {
@@ -34,6 +36,7 @@ impl Sum {
         self.amount += other.amount;
         self.squares += other.squares;
         self.unseen = self.unseen.max(other.unseen);
+        self.missing = self.missing.max(other.missing);
     }
 }
 
@@ -46,13 +49,20 @@ pub struct Measure {
     per_cycle: f64,
     /// What a sample usually stands for.
     sample: f64,
+    /// Time of lost samples in an average run.
+    missing: f64,
 }
 
 impl Measure {
     /// The measure of an analysis that was sampled.
     pub fn new(analysis: &Analysis, counts_cycles: bool) -> Measure {
         let per_cycle = if counts_cycles { 1.0 } else { analysis.ruler.cycle_ns };
-        Measure { counts_cycles, per_cycle, sample: analysis.ruler.sample_cycles * per_cycle }
+        let sample = analysis.ruler.sample_cycles * per_cycle;
+        let measure = Measure { counts_cycles, per_cycle, sample, missing: 0.0 };
+        let share = analysis.quality.missing_share;
+        // Of all of it nothing is known, not even how much that is.
+        let for_seen = if share < 1.0 { share / (1.0 - share) } else { 0.0 };
+        Measure { missing: for_seen * measure.amount(&analysis.samples.user), ..measure }
     }
 
     /// What samples stand for.
@@ -72,7 +82,13 @@ impl Measure {
 
     /// Samples that are not scaled and did not have to be divided.
     pub fn sum(self, weight: &Weight) -> Sum {
-        Sum { amount: self.amount(weight), squares: self.squares(weight), split: 0.0, unseen: self.sample }
+        Sum {
+            amount: self.amount(weight),
+            squares: self.squares(weight),
+            split: 0.0,
+            unseen: self.sample,
+            missing: self.missing,
+        }
     }
 }
 
@@ -110,6 +126,7 @@ pub fn sums(
     }
     for (sum, scale) in sums.iter_mut().zip(&scales) {
         sum.unseen = measure.sample * scale.mean();
+        sum.missing = measure.missing * scale.mean();
     }
     sums
 }

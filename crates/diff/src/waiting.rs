@@ -228,7 +228,7 @@ impl Side {
     /// How long in an average run, as a sum of so many single waits that come by chance.
     fn sum(&self, key: &Key, unseen: f64) -> Sum {
         let squares = self.rows.get(key).map_or(0.0, |alike| alike.squares / (self.runs as f64).powi(2));
-        Sum { amount: self.total(key), squares, split: 0.0, unseen }
+        Sum { amount: self.total(key), squares, unseen, ..Sum::default() }
     }
 
     /// How long a single wait is, as far as their number tells; 0 if there was none.

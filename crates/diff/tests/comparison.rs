@@ -455,3 +455,48 @@ fn no_time_shrinks_by_more_than_all_of_it() {
         assert_eq!((growth.low, growth.high), (-1.0, limits.high / old));
     });
 }
+
+/// A side whose runs used as much time, but lost samples of so many nanoseconds of it.
+fn lossy(load: u64, main: u64, missing_ns: u64) -> Profile {
+    let mut profile = program(1_000_000, load, main, "");
+    profile.runs[0].user_ns = (load + main) * 250_000 + missing_ns;
+    profile.runs[0].lost_samples = missing_ns / 250_000;
+    let mut runs = profile.clone();
+    (1..3).for_each(|_| runs.append(profile.clone()));
+    runs
+}
+
+/// Whoever loses samples seems to be as much faster, everywhere or in one place.
+#[test]
+fn time_of_lost_samples_is_neither_gained_nor_spent() {
+    let whole = lossy(5000, 500, 0);
+    let found = |base: &Profile, test: &Profile| {
+        compared(base, test, |comparison| {
+            let judged = |gate: &str| gate.parse::<Gate>().unwrap().judge(comparison).map(|one| one.fails);
+            let estimate = comparison.whole().time.unwrap().estimate();
+            let is_found = GRAINS.map(|grain| comparison.rows(grain).iter().any(|row| row.is_finding));
+            (
+                is_found.contains(&true),
+                estimate.low < 0.0 && estimate.high > 0.0,
+                judged("time>5%").map_err(|why| why.to_string()),
+                judged("function:work time-by-count>5%").is_err(),
+                judged("instructions>0%").is_err(),
+            )
+        })
+    };
+    let halved = lossy(2500, 250, 2750 * 250_000);
+    for (base, test, side) in [(&whole, &halved, "TEST"), (&halved, &whole, "BASE")] {
+        let (is_found, holds_zero, time, by_count, instructions) = found(base, test);
+        assert!(!is_found && holds_zero && by_count && !instructions);
+        assert!(time.unwrap_err().contains(&format!("samples of 50 % of {side}'s time were lost")));
+    }
+    // Three in a hundred are as many more or less, no matter where.
+    let few = lossy(4835, 500, 165 * 250_000);
+    for (base, test) in [(&whole, &few), (&few, &whole)] {
+        assert_eq!(found(base, test), (false, true, Ok(false), false, false));
+    }
+    // What took half as long again, did so whatever was lost.
+    let (is_found, holds_zero, time, ..) = found(&few, &lossy(7500, 500, 165 * 250_000));
+    assert!(is_found && !holds_zero);
+    assert_eq!(time, Ok(true));
+}

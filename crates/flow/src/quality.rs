@@ -62,7 +62,8 @@ pub struct Quality {
 /// Below this share of samples on counted code the join is worth a warning, and the whole has no cost of an instruction.
 pub const JOINED_ENOUGH: f64 = 0.95;
 
-/// From this share of time that is missing on, costs carry no interval: those of samples do not know of it.
+/// From this share of time that is missing on, costs carry no interval, as those of samples do not know of it, and no
+/// condition is judged by times.
 const MISSING_TOO_MUCH: f64 = 0.05;
 
 /// The share of the time in user mode that no sample stands for, if samples were lost. More are not missing than were lost,
@@ -161,7 +162,12 @@ impl Quality {
     /// Whether time may be divided by executions: as far as is known the runs did the same, and no time is missing.
     pub fn costs_hold(&self) -> bool {
         let ended_alike = !self.other_end || !self.has_both();
-        self.mismatch.is_none() && ended_alike && self.missing_share < MISSING_TOO_MUCH
+        self.mismatch.is_none() && ended_alike && !self.lost_too_much()
+    }
+
+    /// Whether so many samples were lost that nothing may rest on the time of the others.
+    pub fn lost_too_much(&self) -> bool {
+        self.missing_share >= MISSING_TOO_MUCH
     }
 
     fn has_both(&self) -> bool {

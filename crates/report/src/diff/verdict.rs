@@ -1,14 +1,14 @@
 //! How a gate was judged, in words, and what to mind of a comparison.
 
 use super::{By, Grain};
-use crate::number::count;
+use crate::number::{count, percent};
 use crate::visible::visible;
 use std::collections::HashSet;
 use timewise_diff::gate::Metric;
 use timewise_diff::waiting::knows_waiting;
 use timewise_diff::{Comparison, Gate, Verdict, Work, share_a_run};
 use timewise_flow::naming::to_type;
-use timewise_flow::quality::kind_in_words;
+use timewise_flow::quality::{Quality, kind_in_words};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::ends::{ended_otherwise, printed_otherwise};
 use timewise_profile::{Exit, Module, Profile, Run};
@@ -147,7 +147,7 @@ fn ends_of(side: &str, profile: &Profile) -> Vec<String> {
 /// All that is to be minded, as in text, but not called warnings.
 pub fn warnings(comparison: &Comparison) -> Vec<String> {
     let all = cautions(comparison.base.profile, comparison.test.profile).into_iter();
-    let all = all.chain(narrowed(comparison)).chain(parts(comparison));
+    let all = all.chain(narrowed(comparison)).chain(parts(comparison)).chain(lost(comparison));
     all.map(|text| text.trim_start_matches("warning: ").to_string()).collect()
 }
 
@@ -216,6 +216,20 @@ pub fn parts(comparison: &Comparison) -> Option<String> {
         count(test.instructions),
         count(new)
     ))
+}
+
+/// What to mind of times of which too many samples were lost, one line for each side.
+pub fn lost(comparison: &Comparison) -> Vec<String> {
+    let sides = [("base", &comparison.base.quality), ("test", &comparison.test.quality)].into_iter();
+    let line = |(side, quality): (&str, &Quality)| {
+        format!(
+            "warning: samples of {} of {side}'s time were lost: all intervals of time are as much wider, as it may have passed \
+             anywhere, and no condition on time can be judged; record {side} anew with a lower --frequency, or on a quieter \
+             machine",
+            percent(quality.missing_share)
+        )
+    };
+    sides.filter(|(_, quality)| quality.lost_too_much()).map(line).collect()
 }
 
 /// What to mind of functions that were too long to align as a whole, one line each.
