@@ -1,7 +1,7 @@
 //! The comparison as text: the whole program, then what changed beyond noise.
 
 use super::rows::Rows;
-use super::shares::{counted, interval, judged, signed};
+use super::shares::{counted, interval, interval_by_cost, judged, signed};
 use super::verdict::uncompared;
 use super::waiting::Waits;
 use super::{By, Grain};
@@ -152,6 +152,9 @@ fn side(name: &str, analysis: &Analysis, style: Style) -> String {
     out
 }
 
+/// How the limits of a change are written.
+type Limits = fn(&Difference, f64) -> String;
+
 /// The change of the whole program, a line for time and one for instructions.
 fn whole(comparison: &Comparison) -> Vec<String> {
     let change = comparison.whole();
@@ -161,9 +164,11 @@ fn whole(comparison: &Comparison) -> Vec<String> {
             Some(Unit::Cycles) => format!("{} cycles", count(amount.round() as u64)),
             _ => duration(amount),
         };
-        let mut line = format!("time {} → {}: {}", amount(base), amount(test), told(&time, base));
+        let mut line = format!("time {} → {}: {}", amount(base), amount(test), told(&time, base, interval));
         if let (Some(by_count), Some(by_cost)) = (change.by_count, change.by_cost) {
-            line += &format!(" · by count {} · by cost {}", told(&by_count, base), told(&by_cost, base));
+            let by_count = told(&by_count, base, interval);
+            let by_cost = told(&by_cost, base, interval_by_cost);
+            line += &format!(" · by count {by_count} · by cost {by_cost}");
         }
         lines.push(line);
     }
@@ -178,15 +183,15 @@ fn whole(comparison: &Comparison) -> Vec<String> {
 /// The change of the time that passed, and of what the kernel spent.
 fn passed(comparison: &Comparison) -> Option<String> {
     let line = |what, Passed { base_ns, test_ns, change, .. }| {
-        format!("{what} {} → {}: {}", duration(base_ns), duration(test_ns), told(&change, base_ns))
+        format!("{what} {} → {}: {}", duration(base_ns), duration(test_ns), told(&change, base_ns, interval))
     };
     let elapsed = line("elapsed", comparison.elapsed()?);
     let cpu = line("CPU time", comparison.cpu_time()?);
     Some(format!("{elapsed} · {cpu} · {}", line("in the kernel", comparison.in_kernel()?)))
 }
 
-fn told(difference: &Difference, whole: f64) -> String {
-    let limits = interval(difference, whole);
+fn told(difference: &Difference, whole: f64, limits: Limits) -> String {
+    let limits = limits(difference, whole);
     let share = signed(difference.estimate().value, whole);
     if limits.is_empty() { share } else { format!("{share} (95 %: {limits})") }
 }
@@ -232,9 +237,10 @@ fn table(comparison: &Comparison, by: Grain, rows: &Rows, shown: &[&Row]) -> Tab
     for ((row, name), place) in shown.iter().zip(&names).zip(places) {
         let Change { time, by_count, by_cost, instructions, .. } = row.change;
         let mut cells = Vec::new();
-        for part in [time, by_count, by_cost] {
+        let parts: [(_, Limits); 3] = [(time, interval), (by_count, interval), (by_cost, interval_by_cost)];
+        for (part, limits) in parts {
             cells.push(part.map_or(UNKNOWN.into(), |part| judged(&part, whole)));
-            cells.push(part.map_or(String::new(), |part| interval(&part, whole)));
+            cells.push(part.map_or(String::new(), |part| limits(&part, whole)));
         }
         cells.push(instructions.map_or(UNKNOWN.into(), counted));
         cells.extend([name.clone(), place]);

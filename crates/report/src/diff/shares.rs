@@ -18,14 +18,24 @@ pub fn signed(change: f64, whole: f64) -> String {
     }
 }
 
-/// The limits of a change as shares of `whole`.
+/// The limits of a change as shares of `whole`. No more than all can be gone, though what there was may have been more than
+/// was seen of it.
 pub fn interval(difference: &Difference, whole: f64) -> String {
+    limits(difference, whole, -1.0)
+}
+
+/// The same of a change by cost, which is at the count of TEST: of code that runs more often there, more may be saved than all
+/// that it took.
+pub fn interval_by_cost(difference: &Difference, whole: f64) -> String {
+    limits(difference, whole, f64::NEG_INFINITY)
+}
+
+fn limits(difference: &Difference, whole: f64, least: f64) -> String {
     let estimate = difference.estimate();
     if estimate.low == estimate.high || whole <= 0.0 {
         return String::new();
     }
-    // No more than all can be gone, though what there was may have been more than was seen of it.
-    let share = |limit: f64| (limit / whole).max(-1.0);
+    let share = |limit: f64| (limit / whole).max(least);
     let limit =
         |limit: f64| format!("{:+.1}", 100.0 * share(limit)).replace("-0.0", "0.0").replace("+0.0", "0.0");
     format!("{} to {}", limit(estimate.low), limit(estimate.high))
@@ -78,6 +88,15 @@ mod tests {
         assert_eq!(judged(&difference(0.5), 100.0), "+2.0 %");
         assert_eq!(interval(&difference(0.0), 100.0), "+1.0 to +3.5");
         assert_eq!(judged(&Difference::default(), 100.0), "0 %");
+    }
+
+    #[test]
+    fn only_what_is_saved_at_the_new_count_may_be_more_than_all() {
+        let estimate = Estimate { value: -1600.0, low: -2049.0, high: -1215.0 };
+        let difference =
+            Difference { shown: Interval { estimate, ..Interval::default() }, ..Difference::default() };
+        assert_eq!(interval(&difference, 100.0), "-100.0 to -100.0");
+        assert_eq!(interval_by_cost(&difference, 100.0), "-2049.0 to -1215.0");
     }
 
     #[test]
