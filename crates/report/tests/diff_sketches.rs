@@ -155,9 +155,20 @@ fn instructions_of_two_versions() {
                  +4.1 %    +2.6 to +6.1  +4.1 %   +2.6 to +6.1       0 %           new  mov rsi,[rbx+rsi]  only TEST: report.c:6 in report
             (in brackets: may be noise) · shares are of the time in BASE
             only in TEST: 2 instructions
-            counts changed, time not beyond noise: 2 instructions
+            instruction counts changed, time not beyond noise: 2 instructions
         "#]],
     );
+}
+
+/// What executes twice as much and is too short for anybody to see it in time.
+#[test]
+fn counts_that_changed_without_time_have_their_figures() {
+    let changed = |by| {
+        let text = text(&program(20_000, 1, ""), &program(40_000, 1, ""), By::Code(by));
+        text.lines().find_map(|line| line.strip_prefix("instruction counts changed, ")).map(str::to_owned)
+    };
+    assert_eq!(changed(Grain::Function).as_deref(), Some("time not beyond noise: lookup (+96.8 %)"));
+    assert_eq!(changed(Grain::Line).as_deref(), Some("time not beyond noise: 1 line"));
 }
 
 #[test]

@@ -339,12 +339,17 @@ fn others(comparison: &Comparison, rows: &Rows, by: Grain, style: Style) -> Stri
     for (of, title) in [(&mut new, "only in TEST"), (&mut gone, "only in BASE")] {
         of.sort_by_key(|row| std::cmp::Reverse(executed(row)));
         if !of.is_empty() {
-            facts.push(format!("{}{title}: {}", sampled(comparison), names(rows, by, of)));
+            facts.push(format!("{}{title}: {}", sampled(comparison), names(rows, by, of, |name, _| name)));
         }
     }
     changed.sort_by_key(|row| std::cmp::Reverse(row.change.instructions.map_or(0, |(a, b)| a.abs_diff(b))));
     if !changed.is_empty() {
-        facts.push(format!("counts changed, time not beyond noise: {}", names(rows, by, &changed)));
+        let with_change = |name: String, row: &Row| match row.change.instructions {
+            Some(instructions) => format!("{name} ({})", counted(instructions)),
+            None => name,
+        };
+        let names = names(rows, by, &changed, with_change);
+        facts.push(format!("instruction counts changed, time not beyond noise: {names}"));
     }
     facts.iter().map(|fact| style.wrap(Tone::Faint, fact)).collect()
 }
@@ -357,13 +362,14 @@ fn executed(row: &Row) -> u64 {
     row.change.instructions.map_or(0, |(base, test)| base.max(test))
 }
 
-/// What rows are called; of instructions and lines, which say little without their surroundings, how many.
-fn names(rows: &Rows, by: Grain, of: &[&Row]) -> String {
+/// What rows are called, each as it is to be told; of instructions and lines, which say little without their surroundings,
+/// how many.
+fn names(rows: &Rows, by: Grain, of: &[&Row], told: impl Fn(String, &Row) -> String) -> String {
     if matches!(by, Grain::Instruction | Grain::Line) {
         return quantity(of.len() as u64, by.name());
     }
     let short = |site: Site| Site { function: in_sentence(&site.function), ..site };
-    let named = |row: &&Row| name(by, &rows.what(row).map(short, short));
+    let named = |row: &&Row| told(name(by, &rows.what(row).map(short, short)), row);
     let shown: Vec<String> = of.iter().take(NAMES).map(named).collect();
     let more = of.len().saturating_sub(NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
