@@ -15,6 +15,7 @@
 //!   to changes with their limits;
 //! - [`elapsed`], [`waiting`], `waiters`: time that no CPU time shows;
 //! - `modelled`: changes of a modelled core's cycles, which have no noise where both sides are the same work;
+//! - `one_program`: whether the sides are builds of one program;
 //! - `repeated`: whether two profiles of one side are of the same run;
 //! - [`comparison`]: all of it together, where reading starts;
 //! - [`gate`]: conditions that a comparison must meet.
@@ -39,6 +40,7 @@ mod modules;
 mod moves;
 mod namesakes;
 pub mod noise;
+mod one_program;
 mod pairing;
 mod parts;
 mod repeated;

@@ -60,7 +60,7 @@ fn folders_in_common(ours: &[u8], theirs: &[u8]) -> u32 {
 type Key = (ModuleKind, Vec<u8>, Vec<u8>);
 
 /// The module that holds the program itself.
-fn executable(profile: &Profile) -> Option<ModuleId> {
+pub fn executable(profile: &Profile) -> Option<ModuleId> {
     let path = &profile.processes.first()?.executable;
     let found = profile.modules.iter().position(|module| module.path == *path)?;
     Some(ModuleId(found as u32))

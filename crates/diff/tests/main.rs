@@ -5,5 +5,6 @@ mod any_sequence;
 mod comparison;
 mod compilers;
 mod coverage;
+mod one_program;
 mod simulated;
 mod waiting;

@@ -382,6 +382,26 @@ fn what_waits_longer_is_told_beside_the_code() {
 }
 
 #[test]
+fn programs_of_other_names_are_told_unless_they_have_enough_in_common() {
+    let called = |name: &str, mut profile: Profile| {
+        profile.runs.iter_mut().for_each(|run| run.command = vec![name.into()]);
+        profile
+    };
+    let told = |base: &Profile, test: &Profile| compared(base, test, diff::other_programs);
+    let (old, new) = (called("./app.old", before()), called("new/app", after()));
+    assert_eq!(told(&old, &new), None);
+    let other = "function run at 0x1000 size 0x40
+         block start at 0x1000 runs 1 code 4889f8 c3
+         edge - -> start external 1";
+    check(
+        &told(&old, &called("/bin/other", sketch(other).unwrap())).unwrap(),
+        expect![
+            "warning: base ran app.old, test ran other: functions of equal names may have nothing in common"
+        ],
+    );
+}
+
+#[test]
 fn rows_as_csv() {
     let csv =
         compared(&before(), &after(), |comparison| diff::csv(comparison, By::Code(Grain::Line)).unwrap());

@@ -13,7 +13,7 @@ mod waiting;
 
 pub use screen::text;
 pub use timewise_diff::Grain;
-pub use verdict::{cautions, lost, narrowed, parts, uncompared, verdict};
+pub use verdict::{cautions, lost, narrowed, other_programs, parts, uncompared, verdict};
 
 use crate::origin::{ClockFacts, Measurement, clock, measurement};
 use crate::rows::compact_option;

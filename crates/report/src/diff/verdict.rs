@@ -3,7 +3,6 @@
 use super::{By, Grain};
 use crate::number::{count, percent};
 use crate::visible::visible;
-use std::collections::HashSet;
 use timewise_diff::gate::Metric;
 use timewise_diff::waiting::knows_waiting;
 use timewise_diff::{Comparison, Gate, Verdict, Work, share_a_run};
@@ -11,7 +10,7 @@ use timewise_flow::naming::to_type;
 use timewise_flow::quality::{Quality, kind_in_words};
 use timewise_flow::{Analysis, RoutineId};
 use timewise_profile::ends::{ended_otherwise, printed_otherwise};
-use timewise_profile::{Exit, Module, Profile, Run};
+use timewise_profile::{Exit, Profile, Run};
 
 /// One line: what was asked, whether it holds, and what was found.
 pub fn verdict(gate: &Gate, verdict: &Verdict) -> String {
@@ -90,12 +89,6 @@ pub fn cautions(base: &Profile, test: &Profile) -> Vec<String> {
                     whatever changed";
         told.push(text.into());
     }
-    if program(base) != program(test) && !have_names_in_common(base, test) {
-        let [base, test] = [base, test].map(|profile| program(profile).unwrap_or_default());
-        told.push(format!(
-            "warning: base ran {base}, test ran {test}: functions of equal names may have nothing in common"
-        ));
-    }
     told
 }
 
@@ -147,21 +140,9 @@ fn ends_of(side: &str, profile: &Profile) -> Vec<String> {
 /// All that is to be minded, as in text, but not called warnings.
 pub fn warnings(comparison: &Comparison) -> Vec<String> {
     let all = cautions(comparison.base.profile, comparison.test.profile).into_iter();
-    let all = all.chain(narrowed(comparison)).chain(parts(comparison)).chain(lost(comparison));
+    let all = all.chain(other_programs(comparison)).chain(narrowed(comparison)).chain(parts(comparison));
+    let all = all.chain(lost(comparison));
     all.map(|text| text.trim_start_matches("warning: ").to_string()).collect()
-}
-
-/// Whether most functions of one program are functions of the other, by name: builds may be called by what they are.
-fn have_names_in_common(base: &Profile, test: &Profile) -> bool {
-    let [base, test] = [base, test].map(|profile| {
-        let own = profile.processes.first().map(|process| &process.executable);
-        let is_own = |module: &Module| Some(&module.path) == own;
-        let functions =
-            profile.functions.iter().filter(|one| is_own(&profile.modules[one.place.module.index()]));
-        functions.map(|function| function.symbol.as_str()).collect::<HashSet<&str>>()
-    });
-    let common = base.intersection(&test).count();
-    common > 0 && 2 * common >= base.len().min(test.len())
 }
 
 /// Why nothing is known of the rows that were asked for, if so.
@@ -197,6 +178,18 @@ pub fn is_compared(comparison: &Comparison, by: By) -> bool {
         By::Code(grain) => grain == Grain::Function || comparison.is_counted(),
         By::Waiting => comparison.knows_waiting(),
     }
+}
+
+/// What to mind where programs have other names, and not enough in common to be builds of one, one line.
+pub fn other_programs(comparison: &Comparison) -> Option<String> {
+    let [base, test] = [comparison.base, comparison.test].map(|side| program(side.profile));
+    if base == test || comparison.is_of_one_program() {
+        return None;
+    }
+    let [base, test] = [base, test].map(Option::unwrap_or_default);
+    Some(format!(
+        "warning: base ran {base}, test ran {test}: functions of equal names may have nothing in common"
+    ))
 }
 
 /// What to mind of modelled cycles of parts of programs, one line if anything.
@@ -254,7 +247,7 @@ fn program(profile: &Profile) -> Option<String> {
 mod tests {
     use super::*;
     use timewise_flow::Estimate;
-    use timewise_profile::{Function, ModuleKind, Place, Process, RunId, RunKind};
+    use timewise_profile::RunKind;
 
     #[test]
     fn other_processors_are_told() {
@@ -340,14 +333,13 @@ mod tests {
         let base = of("old", &[(sampled, fine, 1), (counted, fine, 1)]);
         let told = cautions(&base, &of("new", &[(sampled, crashed, 2), (counted, crashed, 2)]));
         assert_eq!(
-            told[..2],
+            told,
             [
                 "warning: base ended with status 0, test was ended by signal 11: what ended otherwise did not do the same \
                  work, and no condition can be judged",
                 "warning: test printed other output than base: see that it did the same work",
             ]
         );
-        assert!(told[2].starts_with("warning: base ran old"), "{told:?}");
         let some = of("old", &[(sampled, fine, 1), (sampled, crashed, 2), (counted, fine, 3)]);
         let told = cautions(&some, &of("old", &[(sampled, Exit::Code(3), 4), (counted, Exit::Unknown, 5)]));
         let ends = "warning: base's sampling run 1 ended with status 0, base's sampling run 2 was ended by signal 11, base's \
@@ -356,45 +348,10 @@ mod tests {
     }
 
     #[test]
-    fn different_programs_are_told() {
-        let of = |program: &str| {
-            let command = vec![program.into(), b"x".to_vec()];
-            let run = Run { command, elapsed_ns: program.len() as u64, ..Run::new(RunKind::Sampling) };
-            Profile { runs: vec![run], ..Profile::default() }
-        };
-        assert_eq!(cautions(&of("old/bzip2"), &of("./bzip2")), Vec::<String>::new());
-        let told = cautions(&of("bzip2"), &of("/bin/xz"));
-        assert!(told[0].starts_with("warning: base ran bzip2, test ran xz: "), "{told:?}");
-        let with = |program: &str, symbols: &[&str]| {
-            let mut profile = of(program);
-            let executable: Vec<u8> = format!("/bin/{program}").into();
-            profile.modules.push(Module {
-                kind: ModuleKind::File,
-                path: executable.clone(),
-                build_id: Vec::new(),
-            });
-            profile.processes.push(Process {
-                run: RunId(0),
-                pid: 1,
-                parent: None,
-                executable,
-                exit: Exit::default(),
-                count_uncertainty: 0,
-            });
-            profile.functions.extend(symbols.iter().map(|symbol| Function {
-                place: Place::default(),
-                size: 1,
-                name: symbol.to_string(),
-                symbol: symbol.to_string(),
-                file: None,
-                line: 0,
-            }));
-            profile
-        };
-        // Builds of one program.
-        assert!(cautions(&with("app.old", &["main", "f"]), &with("app.new", &["main", "f", "g"])).is_empty());
-        assert_eq!(cautions(&with("app", &["main", "f", "g"]), &with("other", &["main", "h", "i"])).len(), 1);
-        let told = cautions(&of("bzip2"), &of("bzip2"));
+    fn a_run_on_both_sides_is_told() {
+        let run = Run { elapsed_ns: 5, ..Run::new(RunKind::Sampling) };
+        let one = Profile { runs: vec![run], ..Profile::default() };
+        let told = cautions(&one, &one);
         assert!(told[0].starts_with("warning: both sides hold the same run"), "{told:?}");
     }
 }
