@@ -46,8 +46,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<bool> {
     diff::cautions(&base, &test).iter().for_each(complain);
     let (base, test) = (Analysis::new(&base, policy), Analysis::new(&test, policy));
     let comparison = Comparison::new(&base, &test)?;
-    let told =
-        [diff::other_programs(&comparison), diff::narrowed(&comparison), diff::lost(&comparison)].concat();
+    diff::other_programs(&comparison).iter().for_each(complain);
+    let told = [diff::narrowed(&comparison), diff::lost(&comparison)].concat();
     told.iter().chain(&diff::parts(&comparison)).for_each(complain);
     let verdicts: Vec<_> = arguments.fail_if.iter().map(|gate| (gate, gate.judge(&comparison))).collect();
     let by = arguments.by;

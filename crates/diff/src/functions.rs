@@ -132,8 +132,8 @@ fn declared_generic(analysis: &Analysis, routine: &Routine) -> Option<Name> {
 }
 
 /// A demangled name, which has no hash of Rust's, without the suffixes of GCC's and LLVM's clones (`.constprop.0`,
-/// `.isra.0`, `.llvm.1234`) and the numbers of lambdas and closures (`{lambda()#2}`, `$_1`, `func1.2`), which change with
-/// what stands before them.
+/// `.isra.0`, `.llvm.1234`), Go's `.abi0`, and the numbers of lambdas and closures (`{lambda()#2}`, `$_1`, `func1.2`), which
+/// change with what stands before them.
 fn plain(name: &str) -> String {
     const NUMBERED: [&str; 4] = ["#", "$_", ".func", ".gowrap"];
     let mut rest = without_clones(name);
@@ -159,6 +159,7 @@ mod tests {
             ("main::$_10::operator()() const", "main::$_::operator()() const"),
             ("app::main::{closure#0}::{closure#12}", "app::main::{closure#}::{closure#}"),
             ("main.main.func1.gowrap2", "main.main.func.gowrap"),
+            ("runtime.futex.abi0", "runtime.futex"),
             ("crc32", "crc32"),
         ] {
             assert_eq!(plain(name), want);

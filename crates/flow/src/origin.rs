@@ -6,6 +6,7 @@
 
 use crate::code::{Code, Edge};
 use crate::routine::{Routine, RoutineId};
+use crate::short_name::without_abi;
 use timewise_isa::Control;
 use timewise_profile::{BlockId, EdgeKind, Place, Profile};
 
@@ -50,14 +51,14 @@ const STARTS: [&str; 8] = [
     "__clone",
     "clone3",
     "__clone3",
-    "runtime.goexit.abi0",
-    "runtime.mstart.abi0",
-    "runtime.rt0_go.abi0",
+    "runtime.goexit",
+    "runtime.mstart",
+    "runtime.rt0_go",
 ];
 
 /// Whether threads begin in the function of this symbol.
 pub fn is_start(symbol: &str) -> bool {
-    STARTS.contains(&symbol)
+    STARTS.contains(&without_abi(symbol))
 }
 
 /// What is called where threads begin, and by nobody else.

@@ -14,13 +14,21 @@ pub fn answers_to(full: &str, asked: &str) -> bool {
 }
 
 /// A demangled name without what GCC and LLVM add to those of clones: `sort` of `sort.constprop.0.isra.1`, `f(int)` of
-/// `f(int) [clone .part.0]`, `g` of `g.llvm.1234`.
+/// `f(int) [clone .part.0]`, `g` of `g.llvm.1234`; and as [`without_abi`].
 pub fn without_clones(name: &str) -> &str {
+    let name = without_abi(name);
     const CLONES: [&str; 6] = [".constprop.", ".isra.", ".part.", ".llvm.", ".lto_priv.", ".localalias"];
     let Some(begins) = CLONES.iter().filter_map(|clone| name.find(clone)).min() else { return name };
     let plain = &name[..begins];
     // As demanglers write it.
     plain.strip_suffix("[clone ").map_or(plain, str::trim_end)
+}
+
+/// The name of a function of Go without what its linker adds to symbols of those that take arguments on the stack, as all do
+/// that are written in assembler: `runtime.futex` of `runtime.futex.abi0`. The table that is left where symbols were
+/// stripped has the name alone.
+pub fn without_abi(name: &str) -> &str {
+    name.strip_suffix(".abi0").unwrap_or(name)
 }
 
 /// The name of what is an instance of a template, or belongs to one, without the arguments, its parameters and its return
@@ -125,6 +133,8 @@ mod tests {
             ("long mix<long>(int) [clone .isra.0] [clone .part.1]", "long mix<long>(int)"),
             ("f(int) [clone .cold]", "f(int) [clone .cold]"),
             ("[clone .part.0]", ""),
+            ("runtime.futex.abi0", "runtime.futex"),
+            ("main.abi0s", "main.abi0s"),
             ("crc32", "crc32"),
         ] {
             assert_eq!(without_clones(name), want);

@@ -484,20 +484,24 @@ fn recursion_of_what_nothing_tells_of_has_a_total_only_where_activations_are_tol
 /// A goroutine is entered by a jump, with a return address that belongs to no call.
 #[test]
 fn threads_of_go_begin_where_they_return_to() {
-    let profile = program(
-        "function runtime.goexit.abi0 at 0x100 size 0x10
-         function work at 0x200 size 0x10
-         function runtime.gogo.abi0 at 0x300 size 0x10
-         block exit at 0x101 runs 3 code 90 c3
-         block work at 0x200 runs 3 code 90 c3
-         block go at 0x300 runs 3 code 90 ffe0
-         edge - -> exit external 1
-         edge go -> work indirect-jump 3
-         edge work -> exit return 3
-         sample 0x201 3 from 0x101",
-    );
-    let analysis = Analysis::new(&profile, None);
-    assert_eq!(analysis.totals().rooted_share, Some(1.0));
+    let rooted = |start: &str| {
+        let profile = program(&format!(
+            "function {start} at 0x100 size 0x10
+             function work at 0x200 size 0x10
+             function runtime.gogo.abi0 at 0x300 size 0x10
+             block exit at 0x101 runs 3 code 90 c3
+             block work at 0x200 runs 3 code 90 c3
+             block go at 0x300 runs 3 code 90 ffe0
+             edge - -> exit external 1
+             edge go -> work indirect-jump 3
+             edge work -> exit return 3
+             sample 0x201 3 from 0x101"
+        ));
+        Analysis::new(&profile, None).totals().rooted_share
+    };
+    assert_eq!(rooted("runtime.goexit.abi0"), Some(1.0));
+    assert_eq!(rooted("runtime.goexit"), Some(1.0), "as it is called where symbols were stripped");
+    assert_eq!(rooted("runtime.other"), Some(0.0));
 }
 
 /// The first call of a function may be the only one, and the loader's resolver goes there.
