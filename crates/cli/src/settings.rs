@@ -110,6 +110,8 @@ fn read(file: &Path, settings: &mut BTreeMap<&'static str, Setting>) -> anyhow::
             // One that is too large is one that no option takes.
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
                 .map_or_else(|_| number.to_string(), |number| number.to_string()),
+            // No option takes one: it is told as a value that is wrong.
+            DeValue::Float(number) => number.to_string(),
             DeValue::Boolean(flag) => flag.to_string(),
             _ => bail!("'{}': {key} is neither a text nor a number nor true or false", file.display()),
         };

@@ -72,6 +72,7 @@ fn what_is_wrong_with_settings_is_one_line() {
         ("limits = 3", "unknown key 'limits'"),
         ("limit = \"many\"", "limit cannot be 'many'"),
         ("frequency = 0", "frequency cannot be '0'"),
+        ("frequency = 1e9", "frequency cannot be '1e9'"),
         ("color = true", "color cannot be 'true'"),
         ("quiet = \"yes\"", "quiet cannot be 'yes'"),
         ("limit = [1]", "limit is neither"),
