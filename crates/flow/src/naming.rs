@@ -4,6 +4,7 @@ use crate::analysis::Analysis;
 use crate::place_name::{self, PlaceName};
 use crate::routine::RoutineId;
 use crate::short_name::{answers_to, without_clones};
+use std::collections::BTreeSet;
 use timewise_profile::ModuleId;
 
 /// The functions that a name means in one way of naming them.
@@ -69,18 +70,20 @@ fn cloned(analysis: &Analysis, name: &str) -> Vec<RoutineId> {
     all(analysis).filter(is_cloned).collect()
 }
 
-/// A few names that resemble one that means no function, as they are to be typed.
+/// A few names that resemble one that means no function, as they are to be typed: those of which one holds the other, the
+/// closest in length first. Of one or two letters half a program's names hold them.
 pub fn similar(analysis: &Analysis, name: &str) -> Vec<String> {
     const FEW: usize = 3;
+    const SHORTEST: usize = 3;
     let wanted = name.to_lowercase();
-    let resembles = |known: &String| {
-        let known = known.to_lowercase();
-        known.contains(&wanted) || (known.len() > 3 && wanted.contains(&known))
+    let holds = |long: &str, short: &str| short.len() >= SHORTEST && long.contains(short);
+    let resembling = |id: RoutineId| {
+        let known = analysis.name_of(id).to_lowercase();
+        let is_alike = holds(&known, &wanted) || holds(&wanted, &known);
+        is_alike.then(|| (known.len().abs_diff(wanted.len()), to_type(analysis, id)))
     };
-    let similar = all(analysis).filter(|&id| resembles(&analysis.name_of(id))).take(FEW);
-    let mut similar: Vec<String> = similar.map(|id| to_type(analysis, id)).collect();
-    similar.dedup();
-    similar
+    let similar: BTreeSet<(usize, String)> = all(analysis).filter_map(resembling).collect();
+    similar.into_iter().take(FEW).map(|(_, name)| name).collect()
 }
 
 /// What a user types to name a function: its name, or module and offset if that is too long to be typed or read.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use timewise_flow::Analysis;
 use timewise_flow::sketch::sketch;
-use timewise_profile::{Function, Module, ModuleId, Place, Profile, Sample, TakenBranch};
+use timewise_profile::{Function, Module, ModuleId, Offset, Place, Profile, Sample, TakenBranch};
 use timewise_report::{By, Calls, Request, Sort, Style, annotate, csv, json, listing};
 
 fn program() -> Profile {
@@ -324,6 +324,18 @@ fn functions_are_found_by_name_and_by_place() {
     assert_eq!(annotate::find(&analysis, "sketch+0x2003"), Ok(leaf));
     let unknown = annotate::find(&analysis, "lea").unwrap_err().to_string();
     assert_eq!(unknown, "no function 'lea' was executed or sampled; did you mean leaf?");
+    let unknown = annotate::find(&analysis, "le").unwrap_err().to_string();
+    assert_eq!(unknown, "no function 'le' was executed or sampled; timewise report --by function lists all");
+    // Two of one name, and others that hold it.
+    let mut alike = program();
+    for (name, offset) in ["leaf@plt", "main_leaf", "leaf", "leaf"].iter().zip(0x3000..) {
+        let place = Place { offset: Offset(offset), ..alike.functions[0].place };
+        let (name, size) = (name.to_string(), 1);
+        alike.functions.push(Function { name, place, size, ..alike.functions[0].clone() });
+        alike.samples.push(Sample { place: Some(place), ..alike.samples[0] });
+    }
+    let unknown = annotate::find(&Analysis::new(&alike, None), "lea").unwrap_err().to_string();
+    assert!(unknown.ends_with("did you mean leaf or leaf@plt or main_leaf?"), "{unknown}");
     let unnamed = annotate::find(&analysis, "").unwrap_err().to_string();
     assert_eq!(unnamed, "no function '' was executed or sampled; timewise report --by function lists all");
     let mut long = program();
