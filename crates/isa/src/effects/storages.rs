@@ -115,7 +115,7 @@ pub fn storage_name(number: u8) -> &'static str {
         VECTORS..UPPER => VECTOR[usize::from(number - VECTORS)],
         UPPER..MASKS => VECTOR[usize::from(number - UPPER)],
         MASKS..FLAGS => MASK[usize::from(number - MASKS)],
-        FLAGS..FPU => "flags",
+        FLAGS..FPU => "rflags",
         _ => "state",
     }
 }
