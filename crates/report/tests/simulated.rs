@@ -13,7 +13,7 @@ use timewise_profile::{
 };
 use timewise_report::Style;
 use timewise_report::simulated::{Simulated, csv, impact, json, listing, text};
-use timewise_report::{By, annotate};
+use timewise_report::{By, annotate, diff};
 use timewise_trace::Worker;
 
 /// A loop of 1,000 rounds: a load that misses, an addition that waits for it, a branch.
@@ -240,6 +240,24 @@ fn in_windows(executed: u64) -> Profile {
         cycles: if at < 15 { 200 } else { 1_400 },
     }));
     profile
+}
+
+/// What false sharing costs is in no modelled cycle.
+#[test]
+fn that_threads_do_not_disturb_each_other_is_told_of_several() {
+    let in_one_line = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = |profile: &Profile| {
+        let analysis = Analysis::new(profile, None);
+        let compared = timewise_diff::Comparison::new(&analysis, &analysis).unwrap();
+        let by = diff::By::Code(diff::Grain::Function);
+        let texts =
+            [with(profile, None, |simulated| text(simulated, STYLE)), diff::text(&compared, by, None, STYLE)];
+        texts.map(|text| in_one_line(text).contains("; and that threads disturb each other's caches"))
+    };
+    let mut profile = in_windows(304_000);
+    assert_eq!(told(&profile), [false; 2]);
+    profile.simulated_threads.push(profile.simulated_threads[0].clone());
+    assert_eq!(told(&profile), [true; 2]);
 }
 
 #[test]

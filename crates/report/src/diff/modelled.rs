@@ -7,7 +7,7 @@ use super::things::Sites;
 use crate::code_text::CodeText;
 use crate::labels::file_name;
 use crate::number::{count, duration};
-use crate::simulated::{Reason, Sums, reasons};
+use crate::simulated::{Reason, Sums, reasons, undisturbed};
 use crate::site::{self, Site};
 use crate::style::{Style, Tone};
 use crate::table::{Column, Table, more};
@@ -106,10 +106,12 @@ fn beside(comparison: &Comparison) -> String {
         (Some(base), Some(test)) => format!("waiting ({base} → {test})"),
         _ => "waiting (not measured)".into(),
     };
+    let undisturbed = [comparison.base, comparison.test].map(|analysis| undisturbed(analysis.profile));
     format!(
-        "not modelled: what the kernel does in {} → {} system calls, which take a fixed time each; {waiting}",
+        "not modelled: what the kernel does in {} → {} system calls, which take a fixed time each; {waiting}{}",
         count(base),
-        count(test)
+        count(test),
+        undisturbed[0].max(undisturbed[1])
     )
 }
 

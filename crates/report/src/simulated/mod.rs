@@ -23,6 +23,7 @@ pub use json::{SCHEMA, Sums, json};
 pub use numbers::{Numbered, numbers};
 pub use rows::{Row, rows, tells};
 pub use screen::{listing, text};
+pub use threads::undisturbed;
 pub use why::{Reason, reasons, why};
 
 use crate::number::{count, instructions};

@@ -84,8 +84,9 @@ fn head(simulated: &Simulated, style: Style) -> String {
     }
     let heading = style.paint(Tone::Heading, "Where the cycles go");
     let beside = format!(
-        "not modelled: waiting, and what the kernel does in the run's {} system calls, which take a fixed time each",
-        count(simulated.analysis.system_calls())
+        "not modelled: waiting, and what the kernel does in the run's {} system calls, which take a fixed time each{}",
+        count(simulated.analysis.system_calls()),
+        threads::undisturbed(simulated.analysis.profile)
     );
     format!("{facts}\n{heading}\n{}{}", categories(simulated).render(style), style.wrap(Tone::Faint, &beside))
 }

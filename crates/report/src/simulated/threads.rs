@@ -4,7 +4,7 @@ use super::Simulated;
 use crate::labels::file_name;
 use crate::number::count;
 use std::collections::BTreeSet;
-use timewise_profile::{Process, SimulatedThread, SimulationId};
+use timewise_profile::{Process, Profile, SimulatedThread, SimulationId};
 
 /// A simulated thread.
 pub struct Thread<'a> {
@@ -52,6 +52,13 @@ pub fn counts(simulated: &Simulated) -> [usize; 3] {
     let all = &simulated.analysis.profile.threads;
     let processes = threads.iter().map(|thread| all[thread.row.thread.index()].process);
     [threads.len(), programs.len(), processes.collect::<BTreeSet<_>>().len()]
+}
+
+/// What a model does not know of several threads, to stand behind what else it does not; nothing where there is one.
+pub fn undisturbed(profile: &Profile) -> &'static str {
+    let latest = profile.simulations.len().saturating_sub(1);
+    let threads = profile.simulated_threads.iter().filter(|row| row.simulation.index() == latest).count();
+    if threads > 1 { "; and that threads disturb each other's caches" } else { "" }
 }
 
 /// How many, in words; nothing where there is one of each.
