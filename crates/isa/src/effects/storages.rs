@@ -119,3 +119,17 @@ pub fn storage_name(number: u8) -> &'static str {
         _ => "state",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reports say of each that it is overwritten, or holds something.
+    #[test]
+    fn each_storage_is_called_by_one_name() {
+        assert_eq!(
+            [0, VECTORS, MASKS, FLAGS, FPU].map(storage_name),
+            ["rax", "xmm0", "k0", "rflags", "state"]
+        );
+    }
+}
