@@ -66,18 +66,16 @@ pub const JOINED_ENOUGH: f64 = 0.95;
 /// condition is judged by times.
 const MISSING_TOO_MUCH: f64 = 0.05;
 
-/// The share of the time in user mode that no sample stands for, if samples were lost. More are not missing than were lost,
-/// of which some may have been other programs'.
-fn missing_share(profile: &Profile, samples: &Samples) -> f64 {
-    let sampling = || profile.runs_of(RunKind::Sampling);
-    let lost = sampling().map(|run| run.lost_samples).sum::<u64>() as f64;
-    let lost_share = if lost > 0.0 { lost / (lost + profile.samples.len() as f64) } else { 0.0 };
-    let used: f64 = sampling().map(|run| run.user_ns as f64).sum();
-    let runs = sampling().count() as f64;
-    match used > 0.0 && samples.user.ns > 0.0 {
-        true => lost_share.min(1.0 - samples.user.ns * runs / used).max(0.0),
-        false => lost_share,
+/// The share of the time in user mode of all sampling runs together that no sample stands for, if samples were lost.
+fn missing_share(profile: &Profile) -> f64 {
+    let (mut missing, mut used) = (0.0, 0.0);
+    for (id, run) in (0..).map(RunId).zip(&profile.runs).filter(|(_, run)| run.kind == RunKind::Sampling) {
+        // Of runs whose time is not known, each counts as much.
+        let time = run.user_ns.max(1) as f64;
+        missing += profile.missing_share(id) * time;
+        used += time;
     }
+    if used > 0.0 { missing / used } else { 0.0 }
 }
 
 /// How often the run occurs that occurs most often.
@@ -136,7 +134,7 @@ impl Quality {
             same_output: same_output(profile),
             has_output: profile.runs.iter().any(|run| run.stdout_hash != Some(HASH_OF_NO_OUTPUT)),
             mismatch,
-            missing_share: missing_share(profile, samples),
+            missing_share: missing_share(profile),
             other_end: differing_ends(profile).is_some(),
             turns,
             differing_runs: None,

@@ -2,7 +2,7 @@
 
 use timewise_flow::sketch::sketch;
 use timewise_flow::{Analysis, Estimate, Mismatch};
-use timewise_profile::{Exit, ModuleKind, Profile, RunId, RunKind, Tally};
+use timewise_profile::{ClockScope, Exit, ModuleKind, Profile, RunId, RunKind, Tally};
 
 /// A program whose sampling run took a second at 3 GHz, and whose counting run executed `instructions` and
 /// took `counting_ns`.
@@ -215,7 +215,9 @@ fn costs_do_not_hold_where_time_is_missing() {
     profile.runs[0].lost_samples = 800;
     let quality = Analysis::new(&profile, None).quality;
     assert!((quality.missing_share - 800.0 / 1800.0).abs() < 1e-9 && !quality.costs_hold(), "{quality:?}");
-    // Those of others.
+    // Those of others, unless nothing but samples tells of the time, as in what perf recorded.
     profile.runs[0].user_ns = 1_000_000_000;
+    assert_eq!(Analysis::new(&profile, None).quality.missing_share, quality.missing_share);
+    profile.runs[0].clock.as_mut().unwrap().scope = Some(ClockScope::Processors);
     assert_eq!(Analysis::new(&profile, None).quality.missing_share, 0.0);
 }

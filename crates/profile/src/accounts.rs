@@ -47,6 +47,32 @@ impl Profile {
         let threads = ours.iter().filter(|&&ours| ours).count();
         judge(&self.runs[run.index()], threads, Sampled::sum(samples))
     }
+
+    /// The share of a run's time in user mode that no sample stands for because samples were lost, 0 to 1. More are not
+    /// missing than were lost, of which some may have been other programs', and no more time than the system accounted
+    /// beyond what the others stand for.
+    pub fn missing_share(&self, run: RunId) -> f64 {
+        let Run { lost_samples, user_ns, ref clock, .. } = self.runs[run.index()];
+        if lost_samples == 0 {
+            return 0.0;
+        }
+        let of_run = |sample: &&Sample| {
+            let process = self.threads[sample.thread.index()].process;
+            self.processes[process.index()].run == run
+        };
+        let (mut taken, mut sampled_ns) = (0.0, 0.0);
+        for sample in self.samples.iter().filter(of_run) {
+            taken += 1.0;
+            sampled_ns += if sample.kernel { 0.0 } else { sample.weight_ns as f64 };
+        }
+        let lost_share = lost_samples as f64 / (lost_samples as f64 + taken);
+        // What `perf` recorded has no account but that of its samples.
+        let is_accounted = user_ns > 0 && clock.as_ref().is_some_and(|clock| clock.scope.is_some());
+        match is_accounted && sampled_ns > 0.0 {
+            true => lost_share.min(1.0 - sampled_ns / user_ns as f64).max(0.0),
+            false => lost_share,
+        }
+    }
 }
 
 /// What all samples of a run come to.

@@ -68,15 +68,32 @@ fn of_missing_stacks(divided_ns: u64, placeless_ns: u64, waited_ns: u64) -> Opti
     (!told.is_empty()).then(|| format!("threads waited too often for every stack to be taken: {told}"))
 }
 
-/// The profile of one run, with a warning before all others if its samples stand for another time than the program
-/// used.
+/// The profile of one run, with warnings before all others if its samples stand for another time than the program
+/// used, and if some were lost.
 pub fn with_that_of_time(mut profile: Profile) -> Profile {
-    let warning = match profile.disagreement(RunId(0)) {
+    let of_time = match profile.disagreement(RunId(0)) {
         Some(disagreement) => Some(disagreement.to_string()),
         None => profile.samples.is_empty().then(|| of_too_little(&profile.runs[0])),
     };
-    profile.runs[0].warnings.splice(0..0, warning);
+    let warnings: Vec<String> = of_time.into_iter().chain(of_lost(&profile)).collect();
+    profile.runs[0].warnings.splice(0..0, warnings);
     profile
+}
+
+/// How much time is missing, which may be far less than the share of samples that were lost: where whole processors are
+/// watched, most of them may be other programs'.
+fn of_lost(profile: &Profile) -> Option<String> {
+    let run = &profile.runs[0];
+    let scope = run.clock.as_ref().and_then(|clock| clock.scope);
+    let at_most = if scope == Some(ClockScope::Processors) { "at most " } else { "" };
+    (run.lost_samples > 0).then(|| {
+        format!(
+            "{at_most}{} samples were lost because the buffer was full: {:.1} % of the program's time is missing, not everywhere \
+             alike; lower --frequency, or record again when the machine is less busy",
+            run.lost_samples,
+            100.0 * profile.missing_share(RunId(0))
+        )
+    })
 }
 
 fn of_too_little(run: &Run) -> String {
@@ -93,17 +110,6 @@ fn of_too_little(run: &Run) -> String {
 pub fn of(run: &Run, collector: &Collector, processes_left: usize, is_ours: bool) -> Vec<String> {
     let mut warnings = Vec::new();
     let taken = collector.samples.taken();
-    if run.lost_samples > 0 {
-        let scope = run.clock.as_ref().and_then(|clock| clock.scope);
-        let share = 100.0 * run.lost_samples as f64 / (run.lost_samples + taken) as f64;
-        warnings.push(format!(
-            "{}{} samples ({share:.1} %) were lost because the buffer was full: their time is missing, not everywhere alike; \
-             lower --frequency",
-            // Some may be those of other programs.
-            if scope == Some(ClockScope::Processors) { "at most " } else { "" },
-            run.lost_samples
-        ));
-    }
     if collector.untracked > 0 {
         warnings.push(format!(
             "{} records of new processes and mappings were lost: some code may be unknown or taken for another",
@@ -191,6 +197,61 @@ fn of_unreadable(paths: BTreeSet<&[u8]>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use timewise_profile::{Clock, Exit, Process, ProcessId, RunKind, Sample, Thread, ThreadId};
+
+    /// Nine in ten of the samples that a busy machine lost were others': of 2 s of this program a second is missing.
+    #[test]
+    fn what_is_told_of_lost_samples_is_the_time_that_is_missing() {
+        let told = |scope| {
+            let clock = Clock {
+                event: "cpu-clock:u".into(),
+                counts_cycles: false,
+                precise_level: 0,
+                frequency_hz: 1000,
+                scope,
+                core_hz: 2e9,
+                core_hz_low: 2e9,
+                core_hz_high: 2e9,
+            };
+            let process = Process {
+                run: RunId(0),
+                pid: 1,
+                parent: None,
+                executable: Vec::new(),
+                exit: Exit::default(),
+                count_uncertainty: 0,
+            };
+            let thread = Thread { process: ProcessId(0), tid: 1, name: String::new(), instructions: None };
+            let sample = Sample {
+                thread: ThreadId(0),
+                time_ns: 0,
+                weight_ns: 1_000_000,
+                weight_cycles: None,
+                place: None,
+                kernel: false,
+                stack: None,
+            };
+            let run = Run {
+                clock: Some(clock),
+                user_ns: 2_000_000_000,
+                lost_samples: 9000,
+                ..Run::new(RunKind::Sampling)
+            };
+            let profile = Profile {
+                runs: vec![run],
+                processes: vec![process],
+                threads: vec![thread],
+                samples: vec![sample; 1000],
+                ..Profile::default()
+            };
+            with_that_of_time(profile).runs[0].warnings.concat()
+        };
+        let by_processors = told(Some(ClockScope::Processors));
+        assert!(by_processors.starts_with("at most 9000 samples were lost"), "{by_processors}");
+        assert!(by_processors.contains(": 50.0 % of the program's time"), "{by_processors}");
+        // Where nothing but samples tells of the time, as in what perf recorded.
+        assert!(told(None).contains(": 90.0 % of the program's time"), "{}", told(None));
+    }
 
     #[test]
     fn waits_without_a_place_are_not_said_to_be_divided() {
