@@ -43,11 +43,11 @@ pub fn record(stopped: Stopped, options: &Options) -> Result<Profile, SampleErro
     let Prepared { way, subject, root, probe } = prepare(pid, options, Begun::No)?;
     let started_ns = monotonic_ns();
     let collector = Collector::new(root, started_ns, way.counts_cycles(), options);
-    let digestion =
+    let mut digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
     let running =
         stopped.release().map_err(|cause| SampleError::System { what: "release the program", cause })?;
-    let followed = way.follow(|pause| running.ends_within(pause), pid, &digestion, options)?;
+    let followed = way.follow(|pause| running.ends_within(pause), pid, &mut digestion, options)?;
     let ended =
         running.wait().map_err(|cause| SampleError::System { what: "learn how the program ended", cause })?;
     let run = run::row(RunKind::Sampling, subject, &ended);
@@ -72,7 +72,7 @@ pub fn attach(
     let period = RefCell::new(Period::begin(pid));
     let others = run::others_not_observed(pid, ATTACH_TO_EACH);
     let deadline = Instant::now() + time;
-    let digestion =
+    let mut digestion =
         Digestion::start(collector).map_err(|cause| SampleError::System { what: "start a thread", cause })?;
     let over = |pause: Duration| {
         std::thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
@@ -80,7 +80,7 @@ pub fn attach(
         period.borrow_mut().look(pid);
         Ok(Instant::now() >= deadline || enough() || !attachable::lives(pid))
     };
-    let followed = way.follow(over, 0, &digestion, options)?;
+    let followed = way.follow(over, 0, &mut digestion, options)?;
     let mut period = period.into_inner();
     period.end(pid);
     let breakpoints = breakpoints.into_inner();
@@ -240,7 +240,7 @@ impl Way {
         self,
         over: impl Fn(Duration) -> io::Result<bool>,
         own_child: i32,
-        digestion: &Digestion,
+        digestion: &mut Digestion,
         options: &Options,
     ) -> Result<Followed, SampleError> {
         match self {
@@ -296,7 +296,7 @@ fn follow_events(
     over: impl Fn(Duration) -> io::Result<bool>,
     channels: &mut Channels,
     mut waiting: Waiting,
-    digestion: &Digestion,
+    digestion: &mut Digestion,
     pause: Duration,
 ) -> Result<Option<Refusal>, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };

@@ -75,7 +75,7 @@ pub fn follow(
     over: impl Fn(Duration) -> io::Result<bool>,
     own_child: i32,
     prepared: Prepared,
-    digestion: &Digestion,
+    digestion: &mut Digestion,
     options: &Options,
 ) -> Result<Stops, SampleError> {
     let failed = |what| move |cause| SampleError::System { what, cause };
