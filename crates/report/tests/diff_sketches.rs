@@ -160,6 +160,19 @@ fn instructions_of_two_versions() {
     );
 }
 
+#[test]
+fn times_without_their_samples_are_warned_of() {
+    let told = |lost| {
+        let mut test = before();
+        test.runs[0].lost_samples = lost;
+        compared(&before(), &test, diff::lost)
+    };
+    // Beside 3,700 that were taken.
+    assert_eq!(told(190), Vec::<String>::new());
+    let [line] = &told(3700)[..] else { panic!("{:?}", told(3700)) };
+    assert!(line.starts_with("warning: samples of 50.0 % of test's time were lost: "), "{line}");
+}
+
 /// What executes twice as much and is too short for anybody to see it in time.
 #[test]
 fn counts_that_changed_without_time_have_their_figures() {
