@@ -5,6 +5,9 @@ use timewise_flow::short_name::before_matching;
 
 const LEFT_OUT: char = '…';
 
+/// What names of operators begin with.
+const OPERATOR: &str = "operator";
+
 /// Less than so many letters of a path tell nothing.
 const FEW: usize = 4;
 
@@ -121,12 +124,10 @@ fn without_returned(name: &str) -> String {
     for (at, character) in function.char_indices() {
         let before = &function[..at];
         match character {
-            // These are no brackets.
-            '<' | '>'
-                if ["operator", "operator<", "operator>", "-"].iter().any(|end| before.ends_with(end)) => {}
+            '<' | '>' if is_sign_behind(before) => {}
             '<' | '(' | '[' | '{' => depth += 1,
             '>' | ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ' ' if depth == 0 && !before.ends_with("operator") => begin = at + 1,
+            ' ' if depth == 0 && !before.ends_with(OPERATOR) => begin = at + 1,
             _ => {}
         }
     }
@@ -150,7 +151,7 @@ fn without_arguments(name: &str) -> String {
     let mut outside = 0_usize;
     let mut before = ' ';
     for character in name.chars() {
-        let is_bracket = before != '-' && !out.ends_with("operator") && !out.ends_with("operator<");
+        let is_bracket = !is_sign_behind(&out);
         match character {
             '<' if depth > 0 => depth += 1,
             '<' if is_bracket
@@ -182,15 +183,20 @@ fn without_arguments(name: &str) -> String {
     if depth + outside == 0 { out } else { name.to_string() }
 }
 
+/// Whether an angle behind this belongs to a sign, as in `operator<<` and `->`, and is no bracket.
+fn is_sign_behind(before: &str) -> bool {
+    let name = before.strip_suffix(['<', '>']).unwrap_or(before);
+    before.ends_with('-') || name.ends_with(OPERATOR)
+}
+
 /// Whether a name ends with an operator and its sign, as `operator()` and `operator< `.
 fn ends_with_operator(name: &str) -> bool {
-    let sign = name.rsplit_once("operator").map_or("", |(_, sign)| sign);
+    let sign = name.rsplit_once(OPERATOR).map_or("", |(_, sign)| sign);
     !sign.is_empty() && sign.chars().all(|character| "()[]<>=!+-*/%^&|~, ".contains(character))
 }
 
 /// `a::f::{lambda#1}` for `a<…>::f<…>(int)::{lambda(int)#1}(…)`.
 fn without_brackets(name: &str) -> String {
-    const OPERATOR: &str = "operator";
     let (mut out, mut depth) = (String::new(), 0_usize);
     for character in name.chars() {
         match character {
